@@ -550,7 +550,7 @@ $$;
 
 CREATE FUNCTION public.leasehold_job_claim(p_now timestamp with time zone, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamp with time zone, p_expired_max integer) RETURNS TABLE(id bigint, token bigint, attempt integer, priority smallint, created_at timestamp with time zone, kind text, payload json, max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision, backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text, lease_us bigint, lease_expires_at timestamp with time zone, at_limit boolean, next_due_us bigint, expired integer)
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 #variable_conflict use_column
 DECLARE
     about record;
@@ -559,6 +559,7 @@ DECLARE
     room integer;
     wanted integer := p_max;
     -- CLAIM_MAX_BYTES; a compressed document counts with PAYLOAD_MAX_BYTES until its size is read.
+    -- A job of a graph counts what is read and built for it, as its reference says; a reference without a number counts nothing.
     bytes_left bigint := 4194304;
     bytes bigint;
     spot tid;
@@ -657,7 +658,8 @@ BEGIN
                 INTO pick
                 FROM (
                     SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
@@ -674,7 +676,8 @@ BEGIN
                     FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
                     CROSS JOIN LATERAL (
                         SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                                WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j
                         WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                             AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
@@ -682,7 +685,8 @@ BEGIN
                     ) j
                 ), main AS (
                     SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
@@ -693,7 +697,8 @@ BEGIN
                     FROM waiting w
                     LEFT JOIN LATERAL (
                         SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                                WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j WHERE j.id = w.job_id LIMIT 1
                     ) j ON true
                     LEFT JOIN LATERAL (
@@ -732,7 +737,9 @@ BEGIN
             EXIT WHEN fitting IS NOT NULL OR coalesce(pick.bytes, 0) <= bytes_left;
             fitting := 0;
             FOREACH spot IN ARRAY pick.spots LOOP
-                SELECT octet_length(j.payload::text) + coalesce((
+                SELECT CASE WHEN j.node IS NULL THEN octet_length(j.payload::text)
+                        ELSE coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0) END
+                    + coalesce((
                     SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
                     FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)
                 INTO bytes FROM job j WHERE j.ctid = spot;
@@ -818,7 +825,7 @@ BEGIN
     JOIN job j ON j.ctid = e.spot
     LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
 END
-$$;
+$_$;
 
 CREATE FUNCTION public.leasehold_job_enqueue(queue text, kind text, payload json DEFAULT 'null'::json, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, dedup_key text DEFAULT NULL::text, dedup_window interval DEFAULT NULL::interval, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER

@@ -69,6 +69,8 @@ pub const NODE_INPUT_MAX_BYTES: usize = PAYLOAD_MAX_BYTES - 1024;
 pub const NODE_MAX_POINTERS: usize = 200;
 /// Characters of a pointer.
 pub const POINTER_MAX_CHARS: usize = 1_024;
+/// Parts of all pointers of a graph together. A start resolves all pointers of its nodes at once, and each part takes about 300 bytes meanwhile.
+pub const GRAPH_MAX_POINTER_PARTS: usize = 20_000;
 /// Parts of a pointer: `/params` or `/nodes/{id}`, and one for each level of a document.
 pub const POINTER_MAX_PARTS: usize = JSON_MAX_DEPTH + 2;
 /// Bytes of params and outputs that the inputs of all nodes that start in one step are built from. Scanning them takes some milliseconds.
@@ -81,8 +83,6 @@ pub const STEP_BYTES_FACTOR: usize = 10;
 pub const STEP_INLINE_MAX_BYTES: usize = 32 * 1024 * 1024;
 /// Bytes that the rows of a node and its job take in a store, besides their texts. Estimated, with indexes.
 pub const NODE_ROW_BYTES: usize = 300;
-/// Bytes that a claim reads and builds for jobs of graphs. It returns fewer jobs than requested if they need more, and at least one.
-pub const CLAIM_MAX_NODE_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes of JSON of node outputs that one response contains; larger outputs are omitted.
 pub const NODE_OUTPUTS_MAX_BYTES: u32 = 4 * 1024 * 1024;
 /// Headers an `http` node may send.
@@ -173,10 +173,14 @@ pub const KEY_USE_INTERVAL_SECONDS: u64 = 60;
 pub const KEY_LOOKUPS_WAITING_MAX: usize = 256;
 /// Characters of a worker's name over HTTP, where the server appends the id of the key.
 pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
+/// Items from which on a change waits for its turn on a store with one writer: enqueued requests and jobs, redrives, finished jobs.
+pub const LARGE_CHANGE_MIN_ITEMS: usize = 101;
+/// Changes with that many items under way at once on a store with one writer. One workspace or key gets one; the other is for the others.
+pub const LARGE_CHANGES_MAX: usize = 2;
 /// Jobs one claim over HTTP may take.
 pub const HTTP_CLAIM_MAX_JOBS: u32 = 1_000;
-/// Bytes of the payloads and progress of the jobs that one claim returns. A claim takes fewer jobs than requested if more do not fit, and at
-/// least one. `leasehold_job_claim` has the same number.
+/// Bytes of the payloads, progress and errors of the jobs that one claim returns; for a job of a graph, the bytes that the claim reads and builds. A
+/// claim takes fewer jobs than requested if more do not fit, and at least one. `leasehold_job_claim` has the same number.
 pub const CLAIM_MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Jobs one enqueue call over HTTP may carry.
 pub const HTTP_ENQUEUE_MAX_JOBS: usize = 10_000;

@@ -1,6 +1,7 @@
 //! Claims of remote workers: validate names, sizes and ranges, then run one store operation. Knows ports only.
 
 use crate::job::{Field, JobOperationError, check_queue_field};
+use crate::job_quota::JobQuotas;
 use leasehold_core::job::{JobClaim, JobEnd, JobFinish, JobFinished, JobRef, RetryMode, WAIT_MAX};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
 use leasehold_core::limits::{
@@ -9,6 +10,7 @@ use leasehold_core::limits::{
 };
 use leasehold_core::{JobId, JsonText, KeyId};
 use leasehold_store::Store;
+use leasehold_store::key::Key;
 use std::time::Duration;
 
 /// Characters that an error may have; the store keeps fewer.
@@ -92,9 +94,11 @@ pub async fn finish(
     Ok(store.job_finish(&owner.0, finishes).await?.jobs)
 }
 
-/// Validates and stores the progress that a worker reports; false if the lease is lost.
+/// Validates and stores the progress that a worker reports, if the quota of its key allows its bytes; false if the lease is lost.
 pub async fn progress(
     store: &dyn Store,
+    quotas: &JobQuotas,
+    key: &Key,
     owner: &LeaseOwner,
     claim: JobRef,
     progress: &JsonText,
@@ -102,6 +106,10 @@ pub async fn progress(
     let field = Field::default();
     check_ref(&field, claim)?;
     field.json("progress", progress)?;
+    let bytes = progress.as_str().len() as u64;
+    quotas
+        .admit_bytes(store, key.id, &key.rights.scope, bytes)
+        .await?;
     Ok(store.job_progress(&owner.0, claim, progress).await?)
 }
 

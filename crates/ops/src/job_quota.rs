@@ -1,4 +1,4 @@
-//! The quota of worker keys: how many bytes the open jobs in the queues of a key may have. Counts what this process enqueues, and measures in the
+//! The quota of worker keys: how many bytes the open jobs in the queues of a key may have, progress included. Counts what this process enqueues, and measures in the
 //! store when that is much.
 
 use leasehold_core::KeyId;
@@ -7,7 +7,7 @@ use leasehold_core::limits::{JOB_OVERHEAD_BYTES, KEY_MAX_OPEN_BYTES};
 use leasehold_store::Store;
 use leasehold_store::job::NewJob;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -45,19 +45,25 @@ pub struct JobQuotas {
 }
 
 /// The usage of a key. The bytes of jobs that ended since the measurement are still counted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct KeyUsage {
     measured: u64,
     measured_at: Option<Instant>,
     /// The bytes admitted since.
     added: u64,
+    /// Locked by the call that measures.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The decision about a call.
 enum Step {
     Admit,
-    /// Measure; the value is what was admitted before.
-    Measure(u64),
+    /// Measure, one call of the key after the other.
+    Measure {
+        /// What was admitted before.
+        before: u64,
+        turn: Arc<tokio::sync::Mutex<()>>,
+    },
     Refuse(u64),
 }
 
@@ -84,15 +90,32 @@ impl JobQuotas {
         scope: &KeyScope,
         jobs: &[NewJob],
     ) -> Result<(), JobQuotaError> {
+        let bytes = |job: &NewJob| job.payload.as_str().len() as u64 + JOB_OVERHEAD_BYTES;
+        let added: u64 = jobs.iter().map(bytes).sum();
+        self.admit_bytes(store, key, scope, added).await
+    }
+
+    /// Admits this many more bytes of a key's jobs. One call of a key measures at a time; the others wait for its figure.
+    pub async fn admit_bytes(
+        &self,
+        store: &dyn Store,
+        key: KeyId,
+        scope: &KeyScope,
+        added: u64,
+    ) -> Result<(), JobQuotaError> {
         let KeyScope::Worker { queues } = scope else {
             return Ok(());
         };
-        let bytes = |job: &NewJob| job.payload.as_str().len() as u64 + JOB_OVERHEAD_BYTES;
-        let added: u64 = jobs.iter().map(bytes).sum();
+        let turn = match self.step(key, added) {
+            Step::Admit => return Ok(()),
+            Step::Refuse(open) => return Err(self.full(open, added)),
+            Step::Measure { turn, .. } => turn,
+        };
+        let _turn = turn.lock().await;
         let before = match self.step(key, added) {
             Step::Admit => return Ok(()),
             Step::Refuse(open) => return Err(self.full(open, added)),
-            Step::Measure(before) => before,
+            Step::Measure { before, .. } => before,
         };
         let measured = store.queue_open_bytes(queues, self.max).await?;
         let mut known = self.known();
@@ -123,7 +146,10 @@ impl JobQuotas {
         if !fits && is_fresh {
             return Step::Refuse(usage.open());
         }
-        Step::Measure(usage.added)
+        Step::Measure {
+            before: usage.added,
+            turn: Arc::clone(&usage.turn),
+        }
     }
 
     fn full(&self, open: u64, added: u64) -> JobQuotaError {

@@ -43,14 +43,17 @@ pub async fn redrive(
     quotas: &Quotas,
     redrive: &Redrive,
 ) -> Result<RequestId, RedriveError> {
-    // The bytes of its params are known to the store only; the next figure of the workspace contains them.
+    // The bytes of its params are known to the store only, so the next call of the workspace queries the figure again.
     let added = Usage {
         requests: 1,
         bytes: REQUEST_OVERHEAD_BYTES,
     };
     quotas.admit(store, redrive.workspace, added).await?;
     match store.request_redrive(redrive).await? {
-        Redriven::Enqueued(request) => Ok(request),
+        Redriven::Enqueued(request) => {
+            quotas.expire(redrive.workspace);
+            Ok(request)
+        }
         Redriven::AlreadyLive(request) => Err(RedriveError::AlreadyRedriven(request)),
         Redriven::NotFailed => Err(RedriveError::NotFailed),
         Redriven::DefinitionNotFound => Err(RedriveError::DefinitionNotFound),

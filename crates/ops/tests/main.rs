@@ -4,5 +4,6 @@ mod changes;
 mod enqueue;
 mod graph_schema;
 mod job;
+mod job_quota;
 mod params_schema;
 mod quota;

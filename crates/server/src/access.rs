@@ -50,14 +50,6 @@ impl Caller {
         format!("{name} ({})", self.0.id)
     }
 
-    /// Returns whose share of a memory budget the caller's calls use: that of the workspace, or of the key.
-    pub(crate) fn memory_owner(&self) -> uuid::Uuid {
-        match self.scope().workspace() {
-            Some(workspace) => workspace.into(),
-            None => self.0.id.into(),
-        }
-    }
-
     /// Whether the caller is an administrator.
     pub(crate) fn is_admin(&self) -> bool {
         self.scope().authorize(&Permission::Admin) == AccessDecision::Allowed

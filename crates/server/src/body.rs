@@ -1,23 +1,21 @@
 //! Extractors of request bodies: bounded in size and time, strict JSON. An error names the invalid field.
 
-use crate::access::Caller;
 use crate::api_error::{self, ApiError, ApiResult, pointer};
 use crate::load_shed::CallPermit;
 use crate::state::State;
 use crate::strict::StrictDeserializer;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
-use axum::http::{Extensions, HeaderMap, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use leasehold_api::Code;
 use leasehold_core::json;
-use leasehold_core::limits::GRAPH_MAX_MEMORY_BYTES;
+use leasehold_core::limits::{GRAPH_MAX_MEMORY_BYTES, JOB_MAX_BATCH};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Track;
-use uuid::Uuid;
 
 /// An ordinary JSON body, or a JSON response.
 pub(crate) struct Json<T>(pub(crate) T);
@@ -25,7 +23,10 @@ pub(crate) struct Json<T>(pub(crate) T);
 /// Size in bytes from which a body is parsed on a blocking thread.
 const BLOCKING_PARSE_MIN: usize = 256 * 1024;
 
-/// A JSON body with a batch or a graph, which may be larger.
+/// Items above which a batch is not parsed.
+const BATCH_PARSE_MAX_ITEMS: usize = 2 * JOB_MAX_BATCH;
+
+/// A JSON body with a batch, which may be larger.
 pub(crate) struct BatchJson<T>(pub(crate) T);
 
 /// A JSON body with a graph: as large as a batch, but bounded in the memory that it takes once it is parsed.
@@ -48,9 +49,8 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for BatchJson<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &State) -> ApiResult<Self> {
-        read(request, state, state.options.batch_max_bytes)
-            .await
-            .map(Self)
+        let body = ReceivedBody::receive(request, state, state.options.batch_max_bytes).await?;
+        body.parse_with(parse_batch).await.map(Self)
     }
 }
 
@@ -104,28 +104,7 @@ async fn read<T: DeserializeOwned + Send + 'static>(
 /// The bytes of a body, and what counts them until the call ends.
 struct ReceivedBody {
     bytes: Bytes,
-    counter: Option<BodyCounter>,
-}
-
-/// Counts the bytes of a body towards the memory of all bodies.
-struct BodyCounter {
-    permit: CallPermit,
-    owner: Uuid,
-}
-
-impl BodyCounter {
-    /// Returns the counter of a call; none if the call has no permit.
-    fn of(extensions: &Extensions) -> Option<Self> {
-        let caller = extensions.get::<Caller>();
-        Some(Self {
-            permit: extensions.get::<CallPermit>()?.clone(),
-            owner: caller.map_or(Uuid::nil(), Caller::memory_owner),
-        })
-    }
-
-    fn count(&self, bytes: usize) -> ApiResult<()> {
-        self.permit.count_body_bytes(self.owner, bytes)
-    }
+    permit: Option<CallPermit>,
 }
 
 impl ReceivedBody {
@@ -135,8 +114,8 @@ impl ReceivedBody {
         check_type(&parts.headers)?;
         check_length(&parts.headers, max)?;
         let limit = state.options.body_timeout;
-        let counter = BodyCounter::of(&parts.extensions);
-        let collected = collect(body, max, counter.as_ref());
+        let permit = parts.extensions.get::<CallPermit>().cloned();
+        let collected = collect(body, max, permit.as_ref());
         let Ok(bytes) = tokio::time::timeout(limit, collected).await else {
             return Err(ApiError::new(
                 Code::BodyTooSlow,
@@ -144,17 +123,21 @@ impl ReceivedBody {
             ));
         };
         let bytes = bytes?;
-        Ok(Self { bytes, counter })
+        Ok(Self { bytes, permit })
     }
 
     /// Counts more bytes than those received, until the call ends.
     fn count(&self, bytes: usize) -> ApiResult<()> {
-        self.counter
+        self.permit
             .as_ref()
-            .map_or(Ok(()), |counter| counter.count(bytes))
+            .map_or(Ok(()), |permit| permit.count_body_bytes(bytes))
     }
 
     async fn parse<T: DeserializeOwned + Send + 'static>(self) -> ApiResult<T> {
+        self.parse_with(parse).await
+    }
+
+    async fn parse_with<T: Send + 'static>(self, parse: fn(&[u8]) -> ApiResult<T>) -> ApiResult<T> {
         let bytes = self.bytes;
         if bytes.len() < BLOCKING_PARSE_MIN {
             return parse(&bytes);
@@ -168,6 +151,38 @@ impl ReceivedBody {
             ))
         })
     }
+}
+
+/// Parses a batch, unless it has far more items than any operation takes: `{"kind":""}` takes twenty times its bytes once it is parsed. The
+/// operation rejects fewer items with the exact limit.
+fn parse_batch<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
+    let items = count_items(bytes);
+    if items > BATCH_PARSE_MAX_ITEMS {
+        let detail = format!("has {items} items, and a batch has at most {JOB_MAX_BATCH}");
+        return Err(ApiError::invalid("", detail));
+    }
+    parse(bytes)
+}
+
+/// Counts the items of the arrays in an object, one more at most if an array is empty. Looks only at brackets and commas.
+fn count_items(bytes: &[u8]) -> usize {
+    let (mut depth, mut items, mut in_text, mut escaped) = (0usize, 0, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => {
+                depth += 1;
+                items += usize::from(depth == 2);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' if depth == 2 => items += 1,
+            _ => {}
+        }
+    }
+    items
 }
 
 fn check_type(headers: &HeaderMap) -> ApiResult<()> {
@@ -199,7 +214,7 @@ fn check_length(headers: &HeaderMap, max: usize) -> ApiResult<()> {
     }
 }
 
-async fn collect(body: Body, max: usize, counter: Option<&BodyCounter>) -> ApiResult<Bytes> {
+async fn collect(body: Body, max: usize, permit: Option<&CallPermit>) -> ApiResult<Bytes> {
     let mut body = Limited::new(body, max);
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -214,8 +229,8 @@ async fn collect(body: Body, max: usize, counter: Option<&BodyCounter>) -> ApiRe
             }
         })?;
         if let Ok(data) = frame.into_data() {
-            if let Some(counter) = counter {
-                counter.count(data.len())?;
+            if let Some(permit) = permit {
+                permit.count_body_bytes(data.len())?;
             }
             all.extend_from_slice(&data);
         }
@@ -254,4 +269,36 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
         .end()
         .map_err(|error| ApiError::new(Code::MalformedJson, error.to_string()))?;
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_api::job::NewJobs;
+
+    #[test]
+    fn items_are_counted_without_a_parser() {
+        for (text, items) in [
+            (r#"{"worker":"w","claims":[]}"#, 1),
+            (r#"{"jobs":[{"a":[1,2],"b":{"c":1,"d":2}},2,"x,y\",z"]}"#, 3),
+            (r#"{"jobs":[1,2],"more":[3]}"#, 3),
+            (r#"[1,2,3]"#, 0),
+            ("]]]{", 0),
+        ] {
+            assert_eq!(count_items(text.as_bytes()), items, "{text}");
+        }
+    }
+
+    #[test]
+    fn batch_with_far_too_many_items_is_not_parsed() {
+        let batch = |items: usize| format!(r#"{{"jobs":[{}]}}"#, vec!["{}"; items].join(","));
+        let text = |items: usize| {
+            let parsed = parse_batch::<NewJobs>(batch(items).as_bytes());
+            parsed.err().map(|error| format!("{error:?}"))
+        };
+        let most = text(BATCH_PARSE_MAX_ITEMS);
+        assert!(most.is_some_and(|error| error.contains("kind")));
+        let more = text(BATCH_PARSE_MAX_ITEMS + 1);
+        assert!(more.is_some_and(|error| error.contains("20001 items")));
+    }
 }

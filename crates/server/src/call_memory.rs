@@ -2,16 +2,16 @@
 
 use crate::access::Caller;
 use crate::api_error::{ApiError, ApiResult};
+use crate::call_owner::Owner;
 use crate::memory_budget::{MemoryBudget, Reservation};
 use crate::state::State;
 use axum::extract::{Request, State as AxumState};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hyper::body::Body;
 use leasehold_api::Code;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use uuid::Uuid;
 
 /// Responses up to this size are not counted: their number is limited, and most calls have one.
 const UNCOUNTED_BYTES: usize = 4 * 1024;
@@ -30,7 +30,7 @@ pub(crate) struct CallMemory(Arc<Inner>);
 
 struct Inner {
     budget: Arc<MemoryBudget>,
-    owner: Uuid,
+    owner: Owner,
     reserved: Mutex<Option<Reservation>>,
 }
 
@@ -51,10 +51,7 @@ impl CallMemory {
     pub(crate) async fn reserve(&self, bytes: usize) -> ApiResult<()> {
         let mut reservation = self.0.budget.reservation(self.0.owner);
         let waited = tokio::time::timeout(WAIT_MAX, reservation.grow(bytes)).await;
-        waited.map_err(|_| {
-            let detail = "responses in memory have reached server.responses_max_bytes, or a quarter of it for this workspace or key; read responses as they arrive";
-            ApiError::new(Code::Overloaded, detail).retry_after(RETRY_AFTER)
-        })?;
+        waited.map_err(|_| exhausted())?;
         drop(self.lock().replace(reservation));
         Ok(())
     }
@@ -71,15 +68,27 @@ impl CallMemory {
         drop(self.lock().take());
     }
 
-    /// Sets the reserved memory to the size of the response, and returns it.
-    fn hold(&self, bytes: usize) -> Option<ResponseMemory> {
+    /// Sets the reserved memory to the size of the response, and returns it. A response that needs more than was reserved waits. After ten seconds the
+    /// response to a read is given up; the response to a change is counted beyond the budget, because the change was made.
+    async fn hold(&self, bytes: usize, is_change: bool) -> ApiResult<Option<ResponseMemory>> {
         let reserved = self.lock().take();
         if bytes <= UNCOUNTED_BYTES {
-            return None;
+            return Ok(None);
         }
         let mut held = reserved.unwrap_or_else(|| self.0.budget.reservation(self.0.owner));
-        held.set(bytes);
-        Some(ResponseMemory(Arc::new(held)))
+        held.shrink_to(bytes);
+        let more = bytes - held.bytes();
+        if more > 0
+            && tokio::time::timeout(WAIT_MAX, held.grow(more))
+                .await
+                .is_err()
+        {
+            if !is_change {
+                return Err(exhausted());
+            }
+            held.grow_beyond(more);
+        }
+        Ok(Some(ResponseMemory(Arc::new(held))))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Reservation>> {
@@ -88,6 +97,18 @@ impl CallMemory {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the bytes of so many rows of this size at most.
+pub(crate) fn rows_bytes(rows: u32, row_max: usize) -> usize {
+    usize::try_from(rows)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(row_max)
+}
+
+fn exhausted() -> ApiError {
+    let detail = "responses in memory have reached server.responses_max_bytes, or a quarter of it for this workspace or key; read responses as they arrive";
+    ApiError::new(Code::Overloaded, detail).retry_after(RETRY_AFTER)
 }
 
 /// Reserves memory for the response of the call that this task serves; see [`CallMemory::reserve`].
@@ -109,13 +130,74 @@ pub(crate) async fn hold_response(
     };
     let memory = CallMemory(Arc::new(Inner {
         budget: Arc::clone(&state.responses),
-        owner: caller.memory_owner(),
+        owner: Owner::of(&caller.0),
         reserved: Mutex::default(),
     }));
+    let is_change = !request.method().is_safe();
     let mut response = CURRENT.scope(memory.clone(), next.run(request)).await;
     let bytes = response.body().size_hint().exact().unwrap_or(0);
-    if let Some(held) = memory.hold(usize::try_from(bytes).unwrap_or(usize::MAX)) {
-        response.extensions_mut().insert(held);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    match memory.hold(bytes, is_change).await {
+        Ok(None) => response,
+        Ok(Some(held)) => {
+            response.extensions_mut().insert(held);
+            response
+        }
+        Err(error) => error.into_response(),
     }
-    response
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use axum::http::StatusCode;
+    use futures::FutureExt;
+    use std::pin::pin;
+    use uuid::Uuid;
+
+    fn memory(budget: &Arc<MemoryBudget>, workspace: u128) -> CallMemory {
+        CallMemory(Arc::new(Inner {
+            budget: Arc::clone(budget),
+            owner: Owner::Workspace(Uuid::from_u128(workspace).into()),
+            reserved: Mutex::default(),
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn response_without_a_reservation_waits_for_its_share() {
+        let budget = MemoryBudget::new(400_000);
+        let first = memory(&budget, 1).hold(90_000, false).await.unwrap();
+        let second = memory(&budget, 1);
+        let mut held = pin!(second.hold(50_000, false));
+        assert!(held.as_mut().now_or_never().is_none());
+        let other = memory(&budget, 2).hold(90_000, false).now_or_never();
+        assert!(other.unwrap().is_ok(), "another workspace does not wait");
+        drop(first);
+        assert!(held.await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reservation_that_is_too_small_grows_within_the_share() {
+        let budget = MemoryBudget::new(400_000);
+        let _first = memory(&budget, 1).hold(60_000, false).await.unwrap();
+        let second = memory(&budget, 1);
+        second.reserve(10_000).await.unwrap();
+        assert!(second.hold(40_000, false).await.is_ok());
+        let third = memory(&budget, 1);
+        let refused = third.hold(50_000, false).await;
+        let status = refused.err().map(|error| error.into_response().status());
+        assert_eq!(status, Some(StatusCode::SERVICE_UNAVAILABLE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn response_to_a_change_is_never_given_up() {
+        let budget = MemoryBudget::new(400_000);
+        let _first = memory(&budget, 1).hold(90_000, false).await.unwrap();
+        let changed = memory(&budget, 1).hold(50_000, true).await.unwrap();
+        assert!(changed.is_some());
+        let further = memory(&budget, 1).reserve(1).await;
+        assert!(further.is_err(), "its bytes are counted");
+    }
 }

@@ -10,7 +10,9 @@ use crate::call_memory::CallMemory;
 use crate::call_owner::{self, Owner};
 use crate::owner_pool::{OwnerPermit, OwnerPool, PoolFull};
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobsClaimed};
-use leasehold_core::limits::{CLAIM_MAX_BYTES, ERROR_MAX_CHARS, PAYLOAD_MAX_BYTES};
+use leasehold_core::limits::{
+    CLAIM_MAX_BYTES, ERROR_MAX_CHARS, HTTP_CLAIM_MAX_JOBS, PAYLOAD_MAX_BYTES,
+};
 use leasehold_core::spurious_wakeup::{QUIET_PERIOD, spurious_wakeup_delay};
 use leasehold_store::{Error, Result, Store};
 use std::collections::HashMap;
@@ -206,8 +208,10 @@ async fn try_claim(
 /// Returns the most bytes of the jobs that a claim returns.
 fn max_bytes(claim: &JobClaim) -> usize {
     const JOB_MAX_BYTES: usize = 2 * PAYLOAD_MAX_BYTES + 4 * ERROR_MAX_CHARS;
-    let jobs = usize::try_from(claim.max).unwrap_or(usize::MAX);
-    jobs.saturating_mul(JOB_MAX_BYTES).min(CLAIM_MAX_BYTES)
+    /// A claimed job beside its payload, progress and error.
+    const FIELDS_BYTES: usize = 512;
+    let jobs = usize::try_from(claim.max.min(HTTP_CLAIM_MAX_JOBS)).unwrap_or(usize::MAX);
+    (jobs * JOB_MAX_BYTES).min(CLAIM_MAX_BYTES) + jobs * FIELDS_BYTES
 }
 
 /// Claims once, in a task that runs to its end even if the caller disconnects.

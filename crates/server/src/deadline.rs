@@ -1,6 +1,6 @@
 //! The deadline of a call: a call over its time limit gets 504, and a change that has begun still runs to its end.
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, ApiResult};
 use crate::options::ServerOptions;
 use crate::route::{Deadline, RoutePolicy};
 use crate::state::State;
@@ -42,15 +42,19 @@ pub(crate) async fn apply_deadline(
             }
         }
     };
-    answer.unwrap_or_else(|_| {
-        ApiError::new(
-            Code::DeadlineExceeded,
-            format!(
-                "the call took longer than {limit:?}; it is unknown whether it was carried out"
-            ),
-        )
-        .into_response()
-    })
+    answer.unwrap_or_else(|_| exceeded(limit).into_response())
+}
+
+/// Waits for a part of a call whose route has no deadline.
+pub(crate) async fn within<T>(limit: Duration, part: impl Future<Output = T>) -> ApiResult<T> {
+    let finished = tokio::time::timeout(limit, part).await;
+    finished.map_err(|_| exceeded(limit))
+}
+
+fn exceeded(limit: Duration) -> ApiError {
+    let detail =
+        format!("the call took longer than {limit:?}; it is unknown whether it was carried out");
+    ApiError::new(Code::DeadlineExceeded, detail)
 }
 
 fn call_timeout(method: &Method, deadline: Deadline, options: &ServerOptions) -> CallTimeout {

@@ -23,6 +23,7 @@ mod fuzz_tests;
 mod gauges;
 mod host;
 mod key_cache;
+mod large_changes;
 mod line_scanner;
 mod listen;
 mod lists;

@@ -13,7 +13,6 @@ use axum::middleware::Next;
 use axum::response::Response;
 use leasehold_api::Code;
 use std::sync::{Arc, Mutex, PoisonError};
-use uuid::Uuid;
 
 /// `Retry-After` in seconds for a rejected call.
 const RETRY_AFTER: u64 = 1;
@@ -28,8 +27,7 @@ pub(crate) struct LoadShedder {
 pub(crate) struct CallPermit(Arc<CallResources>);
 
 struct CallResources {
-    bodies: Arc<MemoryBudget>,
-    body: Mutex<Option<Reservation>>,
+    body: Mutex<Reservation>,
     _call: OwnerPermit,
 }
 
@@ -44,19 +42,17 @@ impl LoadShedder {
     fn acquire(&self, owner: Owner) -> Result<CallPermit, PoolFull> {
         let call = self.calls.try_acquire(owner)?;
         Ok(CallPermit(Arc::new(CallResources {
-            bodies: Arc::clone(&self.bodies),
-            body: Mutex::default(),
+            body: Mutex::new(self.bodies.reservation(owner)),
             _call: call,
         })))
     }
 }
 
 impl CallPermit {
-    /// Counts bytes of the body of this owner as they arrive. A `Content-Length` alone reserves nothing.
-    pub(crate) fn count_body_bytes(&self, owner: Uuid, bytes: usize) -> ApiResult<()> {
+    /// Counts bytes of the call's body as they arrive. A `Content-Length` alone reserves nothing.
+    pub(crate) fn count_body_bytes(&self, bytes: usize) -> ApiResult<()> {
         let mut body = self.0.body.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = body.get_or_insert_with(|| self.0.bodies.reservation(owner));
-        held.try_grow(bytes).map_err(|exhausted| {
+        body.try_grow(bytes).map_err(|exhausted| {
             overloaded(&format!(
                 "request bodies in memory have reached server.bodies_max_bytes: {exhausted}"
             ))
@@ -95,6 +91,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use uuid::Uuid;
 
     const ONE: Owner = Owner::Anonymous;
 
@@ -119,24 +116,24 @@ mod tests {
     #[test]
     fn body_bytes_are_released_when_the_call_ends() {
         let shedder = LoadShedder::new(10, 4_000);
-        let (one, other) = (shedder.acquire(ONE).unwrap(), shedder.acquire(ONE).unwrap());
-        let (owner, newcomer) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let newcomer = Owner::Key(Uuid::nil().into());
+        let one = shedder.acquire(ONE).unwrap();
+        let other = shedder.acquire(newcomer).unwrap();
         for _ in 0..3_500 {
-            one.count_body_bytes(owner, 1).unwrap();
+            one.count_body_bytes(1).unwrap();
         }
-        other.count_body_bytes(newcomer, 500).unwrap();
-        assert!(other.count_body_bytes(newcomer, 1).is_err());
+        other.count_body_bytes(500).unwrap();
+        assert!(other.count_body_bytes(1).is_err());
         drop(one);
-        assert!(other.count_body_bytes(newcomer, 3_000).is_ok());
+        assert!(other.count_body_bytes(3_000).is_ok());
     }
 
     #[test]
     fn bodies_of_one_owner_get_a_quarter_of_the_memory() {
         let shedder = LoadShedder::new(10, 4_000);
         let (one, other) = (shedder.acquire(ONE).unwrap(), shedder.acquire(ONE).unwrap());
-        let owner = Uuid::from_u128(1);
-        one.count_body_bytes(owner, 900).unwrap();
-        assert!(other.count_body_bytes(owner, 101).is_err());
-        assert!(other.count_body_bytes(owner, 100).is_ok());
+        one.count_body_bytes(900).unwrap();
+        assert!(other.count_body_bytes(101).is_err());
+        assert!(other.count_body_bytes(100).is_ok());
     }
 }

@@ -1,12 +1,12 @@
 //! A memory budget in bytes for all calls. Of it one owner, a workspace or a key, gets a quarter at most, and always at least one call.
 //! Knows no route.
 
+use crate::call_owner::Owner;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 use tokio::sync::Notify;
-use uuid::Uuid;
 
 /// The share of the budget that one owner may use: one part of this many.
 const PARTS: usize = 4;
@@ -20,7 +20,7 @@ pub(crate) struct MemoryBudget {
 #[derive(Default)]
 struct InUse {
     all: usize,
-    by_owner: HashMap<Uuid, usize>,
+    by_owner: HashMap<Owner, usize>,
 }
 
 /// Why bytes cannot be reserved now.
@@ -37,7 +37,7 @@ pub(crate) enum BudgetExhausted {
 /// Bytes of a [`MemoryBudget`], released on drop.
 pub(crate) struct Reservation {
     budget: Arc<MemoryBudget>,
-    owner: Uuid,
+    owner: Owner,
     bytes: usize,
 }
 
@@ -51,7 +51,7 @@ impl MemoryBudget {
     }
 
     /// Returns a reservation of nothing.
-    pub(crate) fn reservation(self: &Arc<Self>, owner: Uuid) -> Reservation {
+    pub(crate) fn reservation(self: &Arc<Self>, owner: Owner) -> Reservation {
         Reservation {
             budget: Arc::clone(self),
             owner,
@@ -65,11 +65,11 @@ impl MemoryBudget {
 }
 
 impl InUse {
-    fn of(&self, owner: Uuid) -> usize {
+    fn of(&self, owner: Owner) -> usize {
         self.by_owner.get(&owner).copied().unwrap_or_default()
     }
 
-    fn replace(&mut self, owner: Uuid, from: usize, to: usize) {
+    fn replace(&mut self, owner: Owner, from: usize, to: usize) {
         self.all = self.all - from + to;
         match self.of(owner) - from + to {
             0 => drop(self.by_owner.remove(&owner)),
@@ -110,22 +110,31 @@ impl Reservation {
         }
     }
 
-    /// Sets the bytes to what is used in fact, whether that is more or less.
-    pub(crate) fn set(&mut self, bytes: usize) {
-        self.budget.in_use().replace(self.owner, self.bytes, bytes);
-        let released = bytes < self.bytes;
-        self.bytes = bytes;
-        if released {
+    /// Returns the reserved bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Releases what is reserved beyond these bytes.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        if bytes < self.bytes {
+            self.budget.in_use().replace(self.owner, self.bytes, bytes);
+            self.bytes = bytes;
             self.budget.released.notify_waiters();
         }
+    }
+
+    /// Counts more bytes whether or not they are within the budget: they are in use already and cannot be given up.
+    pub(crate) fn grow_beyond(&mut self, more: usize) {
+        let bytes = self.bytes + more;
+        self.budget.in_use().replace(self.owner, self.bytes, bytes);
+        self.bytes = bytes;
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.set(0);
-        }
+        self.shrink_to(0);
     }
 }
 
@@ -135,9 +144,10 @@ mod tests {
 
     use super::*;
     use futures::FutureExt;
+    use uuid::Uuid;
 
-    fn owner(number: u128) -> Uuid {
-        Uuid::from_u128(number)
+    fn owner(number: u128) -> Owner {
+        Owner::Workspace(Uuid::from_u128(number).into())
     }
 
     #[test]
@@ -187,9 +197,9 @@ mod tests {
         {
             let mut grow = pin!(waiting.grow(20));
             assert!(grow.as_mut().now_or_never().is_none());
-            held.set(10);
+            held.shrink_to(10);
             assert!(grow.as_mut().now_or_never().is_none(), "15 are left");
-            held.set(5);
+            held.shrink_to(5);
             grow.await;
         }
         assert_eq!(budget.in_use().of(owner(1)), 25);

@@ -5,6 +5,7 @@ use crate::claim_wait::ClaimWaiters;
 use crate::cursors::Cursors;
 use crate::gauges::ScrapeState;
 use crate::key_cache::{KeyCache, KeyCacheIntervals};
+use crate::large_changes::LargeChanges;
 use crate::lists::ListReader;
 use crate::load_shed::LoadShedder;
 use crate::memory_budget::MemoryBudget;
@@ -76,6 +77,7 @@ pub struct StateInner {
     pub(crate) streams_of_key: Arc<OwnerPool>,
     /// Limits the calls that wait for an answer of the engine.
     pub(crate) engine_reads: Arc<OwnerPool>,
+    pub(crate) large_changes: LargeChanges,
     pub(crate) lists: ListReader,
     pub(crate) ready: Mutex<Option<Instant>>,
     /// The last gauges read from the store for a scrape.
@@ -96,6 +98,7 @@ impl State {
     pub fn new(parts: StateParts) -> Self {
         let (metrics, options) = (&parts.telemetry.metrics, &parts.options);
         Self(Arc::new(StateInner {
+            large_changes: LargeChanges::new(parts.store.capabilities()),
             lists: ListReader::default(),
             ready: Mutex::default(),
             scrape: Mutex::default(),

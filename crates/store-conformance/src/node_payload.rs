@@ -7,7 +7,7 @@ use crate::graph_invariants;
 use crate::job_factory::{QUEUE, completed, failed, job_ids, new_job};
 use leasehold_core::graph::{Graph, GraphStop, Node, NodeReference};
 use leasehold_core::job::{ClaimedJob, JobFinished, RetryMode};
-use leasehold_core::limits::{CLAIM_MAX_NODE_BYTES, PAYLOAD_MAX_BYTES, STEP_READ_MAX_BYTES};
+use leasehold_core::limits::{CLAIM_MAX_BYTES, PAYLOAD_MAX_BYTES, STEP_READ_MAX_BYTES};
 use leasehold_core::{ExecutionEnd, JsonText};
 use leasehold_store::graph::GraphStarted;
 use leasehold_store::job::JobFilter;
@@ -87,7 +87,7 @@ pub async fn claim_is_cut_by_bytes(f: Fixture) {
         let jobs = f.claim_jobs(1_000).await;
         assert!(!jobs.is_empty(), "{} of {NODES} are claimed", all.len());
         let bytes: usize = jobs.iter().map(|job| job.payload.as_str().len()).sum();
-        assert!(bytes <= CLAIM_MAX_NODE_BYTES, "{bytes}");
+        assert!(bytes <= CLAIM_MAX_BYTES, "{bytes}");
         assert!(jobs.iter().all(|job| job.attempt == 1));
         all.extend(job_ids(&jobs));
     }

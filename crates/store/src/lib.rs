@@ -8,6 +8,7 @@ mod database;
 mod error;
 mod layer;
 mod migration;
+mod offload;
 mod page;
 mod store;
 mod store_trait;
@@ -45,6 +46,7 @@ pub use migration::{
     Migration, MigrationState, MigrationStatus, SchemaObserver, SchemaStore, Script, StepKind,
     checksum,
 };
+pub use offload::run_off_thread;
 pub use page::Page;
 pub use store::{Store, StoreObserver};
 pub use turns::Turns;

@@ -2,7 +2,6 @@
 
 use leasehold_core::graph::{Machine, NodeContext, NodeReference};
 use leasehold_core::job::{ClaimedJob, JobEnd, JobFinish, JobRef, RetryMode};
-use leasehold_core::limits::CLAIM_MAX_NODE_BYTES;
 use leasehold_core::{ExecutionId, JobId, JsonText, WorkspaceId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,11 +26,6 @@ pub struct ClaimedNodes {
     pub jobs: Vec<(JobId, usize)>,
 }
 
-/// Returns how many of the claimed jobs fit into one claim: what is read and built for them is bounded.
-pub fn fitting<'a>(payloads: impl Iterator<Item = &'a JsonText>) -> usize {
-    NodeReference::fitting(payloads.map(NodeReference::read), CLAIM_MAX_NODE_BYTES)
-}
-
 /// Returns the ids of claimed jobs whose payload is a reference. A job that is not of a graph may have such a payload too.
 pub fn referring(jobs: &[ClaimedJob]) -> Vec<JobId> {
     let refers = |job: &&ClaimedJob| NodeReference::read(&job.payload).is_some();
@@ -46,17 +40,17 @@ pub async fn fill(jobs: &mut Vec<ClaimedJob>, groups: Vec<ClaimedNodes>) -> Vec<
         .filter_map(|job| NodeReference::read(&job.payload))
         .map(|reference| reference.bytes)
         .fold(0, usize::saturating_add);
-    let built = if bytes < BLOCKING_MIN_BYTES {
+    let mut built = if bytes < BLOCKING_MIN_BYTES {
         build(&groups)
     } else {
         let built = tokio::task::spawn_blocking(move || build(&groups)).await;
         built.unwrap_or_default()
     };
     let mut failed = Vec::new();
-    jobs.retain_mut(|job| match built.get(&job.id) {
+    jobs.retain_mut(|job| match built.remove(&job.id) {
         None => true,
         Some(Ok(payload)) => {
-            job.payload = payload.clone();
+            job.payload = payload;
             true
         }
         Some(Err(error)) => {
@@ -66,7 +60,7 @@ pub async fn fill(jobs: &mut Vec<ClaimedJob>, groups: Vec<ClaimedNodes>) -> Vec<
                     token: job.token,
                 },
                 end: JobEnd::Failed {
-                    error: error.clone(),
+                    error,
                     retry_mode: RetryMode::Never,
                 },
             });

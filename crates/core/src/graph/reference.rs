@@ -29,16 +29,6 @@ impl NodeReference {
             false => None,
         }
     }
-
-    /// Returns how many of these jobs one claim may return: those that take at most `max` bytes together, and at least one.
-    pub fn fitting(jobs: impl Iterator<Item = Option<Self>>, max: usize) -> usize {
-        let mut bytes = 0_usize;
-        let fits = |(number, reference): &(usize, Option<Self>)| {
-            bytes = bytes.saturating_add(reference.map_or(0, |reference| reference.bytes));
-            *number == 0 || bytes <= max
-        };
-        jobs.enumerate().take_while(fits).count()
-    }
 }
 
 /// Checks the work of a node and returns the payload to store for its job.
@@ -59,10 +49,6 @@ pub(super) fn reference(
 mod tests {
     use super::*;
 
-    fn of_bytes(bytes: usize) -> Option<NodeReference> {
-        Some(NodeReference { node: 0, bytes })
-    }
-
     #[test]
     fn reference_parses_back_and_other_payloads_do_not() {
         let reference = NodeReference { node: 7, bytes: 9 };
@@ -79,16 +65,5 @@ mod tests {
             let other = JsonText::parse(other).unwrap();
             assert_eq!(NodeReference::read(&other), None);
         }
-    }
-
-    #[test]
-    fn claim_takes_what_fits_and_at_least_one() {
-        let fitting =
-            |jobs: &[Option<NodeReference>]| NodeReference::fitting(jobs.iter().copied(), 100);
-        assert_eq!(fitting(&[]), 0);
-        assert_eq!(fitting(&[of_bytes(60), None, of_bytes(40), None]), 4);
-        assert_eq!(fitting(&[of_bytes(60), None, of_bytes(41), None]), 2);
-        assert_eq!(fitting(&[of_bytes(101), None]), 1);
-        assert_eq!(fitting(&[of_bytes(usize::MAX), of_bytes(usize::MAX)]), 1);
     }
 }

@@ -65,10 +65,10 @@ impl Graph {
         for edge in &self.edges {
             before.entry(&edge.to).or_default().insert(&edge.from);
         }
-        let none = HashSet::new();
+        let (none, mut parts) = (HashSet::new(), 0);
         for (index, node) in self.nodes.iter().enumerate() {
             let before = before.get(node.id()).unwrap_or(&none);
-            pointers::check(index, node, before)?;
+            pointers::check(index, node, before, &mut parts)?;
         }
         Ok(())
     }

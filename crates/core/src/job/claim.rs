@@ -1,6 +1,7 @@
 //! A worker's claim of jobs, and its result: jobs, each under a lease with a fencing token.
 
 use super::{JobId, JobRetry};
+use crate::graph::NodeReference;
 use crate::{JsonText, Timestamp};
 use std::time::Duration;
 
@@ -71,11 +72,22 @@ pub struct JobRef {
 }
 
 impl ClaimedJob {
-    /// Returns the bytes that count towards [`CLAIM_MAX_BYTES`](crate::limits::CLAIM_MAX_BYTES).
+    /// Returns the bytes that count towards [`CLAIM_MAX_BYTES`](crate::limits::CLAIM_MAX_BYTES), for a job whose payload is not a reference.
     pub fn bytes(&self) -> usize {
+        self.payload.as_str().len() + self.note_bytes()
+    }
+
+    /// Returns the same for a job of a graph: what the claim reads and builds for it counts, as its reference says.
+    pub fn node_bytes(&self) -> usize {
+        let reference = NodeReference::read(&self.payload);
+        let built = reference.map_or(0, |reference| reference.bytes);
+        built.saturating_add(self.note_bytes())
+    }
+
+    fn note_bytes(&self) -> usize {
         let progress = self.progress.as_ref().map_or(0, |json| json.as_str().len());
         let error = self.last_error.as_ref().map_or(0, String::len);
-        self.payload.as_str().len() + progress + error
+        progress + error
     }
 
     /// Returns the reference that renews or finishes this claim.

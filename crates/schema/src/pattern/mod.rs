@@ -257,6 +257,9 @@ mod tests {
             "(a{40}){40}",
             "((a{0,20}|b){30}){2}",
             "(x{999999999999}){9}",
+            // Empty branches and assertions took no position, so that nested repetitions of them cost nothing in the account.
+            r"((|||||||||){40}){3}",
+            r"((\b\b\b\b\b){40}){6}",
         ] {
             assert_eq!(
                 problem(pattern),

@@ -135,10 +135,12 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// Writes something that takes no character and cannot be repeated.
+    /// Writes something that takes no character and cannot be repeated. It counts as a position: matching visits it too.
     fn assertion(&mut self, text: &str) {
         self.out.push_str(text);
-        self.group().last = None;
+        let group = self.group();
+        group.positions = group.positions.saturating_add(1);
+        group.last = None;
     }
 
     /// Counts a term of so many positions, which can be repeated.

@@ -4,6 +4,7 @@ use super::convert;
 use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
+use crate::call_memory::{self, rows_bytes};
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::{Query, page_response};
 use crate::route::Routes;
@@ -12,11 +13,15 @@ use axum::Extension;
 use axum::extract::State as AxumState;
 use leasehold_api::Page;
 use leasehold_api::audit::AuditEntry;
+use leasehold_core::limits::NAME_MAX_CHARS;
 use leasehold_core::{KeyId, WorkspaceId};
 use leasehold_store::audit::AuditFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
+
+/// Bytes of an entry in a list, about: the names of the key and of what was changed, and the new values. A page with larger entries waits again.
+const ENTRY_MAX_BYTES: usize = 3 * 4 * NAME_MAX_CHARS;
 
 pub(super) fn routes() -> Routes {
     Routes::default().add(routes!(list), Access::Audit)
@@ -59,6 +64,7 @@ async fn list(
         action: query.action,
     };
     let limit = page.limit;
+    call_memory::reserve(rows_bytes(limit, ENTRY_MAX_BYTES)).await?;
     let entries = state.store.audit_list(&filter, page).await?;
     let next = |entry: &leasehold_store::audit::AuditEntry| entry.id.to_string();
     Ok(Json(page_response(

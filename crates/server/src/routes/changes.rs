@@ -8,6 +8,7 @@ use crate::call_memory;
 use crate::call_owner::Owner;
 use crate::change_stream::{self, ChangeSubscriber};
 use crate::cursors::{ListCursors, page_limit};
+use crate::deadline;
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::owner_pool::OwnerPermit;
 use crate::params::{Path, Query, header};
@@ -128,7 +129,9 @@ async fn open(
     if wants_page(headers) {
         let events = usize::try_from(limit).unwrap_or(usize::MAX);
         call_memory::reserve(events.saturating_mul(ERROR_MAX_CHARS)).await?;
-        let page = state.store.change_list(&start, workspace, limit).await;
+        // The deadline of a stream is unbounded; that of a page is the ordinary one.
+        let page = state.store.change_list(&start, workspace, limit);
+        let page = deadline::within(state.options.request_timeout, page).await?;
         let page = convert_requests::change_page(page.map_err(invalid_cursor)?, &cursors);
         return Ok(Json(page).into_response());
     }

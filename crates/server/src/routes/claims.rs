@@ -109,6 +109,7 @@ async fn finish(
     let finishes: Vec<JobFinish> = finishes
         .map(|(index, finish)| convert::finish(&format!("/finishes/{index}"), finish))
         .collect::<ApiResult<_>>()?;
+    let _turn = state.large_changes.permit(finishes.len()).await;
     let ends = ops::claim::finish(&*state.store, &owner, &finishes).await?;
     let ids = finishes.iter().map(|finish| finish.claim.job);
     let finished = ids.zip(ends).map(|(id, end)| convert::finished(id, end));
@@ -130,6 +131,15 @@ async fn progress(
         job: body.id,
         token: body.token,
     };
-    let held = ops::claim::progress(&*state.store, &owner, claim, &body.progress).await?;
+    let quotas = &state.job_quotas;
+    let held = ops::claim::progress(
+        &*state.store,
+        quotas,
+        &caller.0,
+        &owner,
+        claim,
+        &body.progress,
+    );
+    let held = held.await?;
     Ok(Json(LeaseStatus { held }))
 }

@@ -4,6 +4,7 @@ use super::requests::page_of;
 use crate::access::{Access, Caller};
 use crate::api_error::ApiResult;
 use crate::body::{Json, OptionalJson};
+use crate::call_memory::{self, rows_bytes};
 use crate::lists::JsonPage;
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::{Path, Query};
@@ -15,6 +16,7 @@ use leasehold_api::Page;
 use leasehold_api::request::{
     FailureReasonName, RedriveMany, RedrivenRequest, RedrivenRequests, Request,
 };
+use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{DefinitionId, FailureReason, RequestStatus, WorkspaceId};
 use leasehold_ops::redrive;
 use leasehold_store as store;
@@ -22,6 +24,9 @@ use leasehold_store::request::RequestFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
+
+/// Bytes of an entry in the result of a bulk redrive: two ids.
+const REDRIVEN_MAX_BYTES: usize = 110;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -88,6 +93,13 @@ async fn redrive_many(
         max_bytes: u64::MAX,
         by: caller.name(),
     };
+    call_memory::reserve(rows_bytes(
+        redrive_many.limit.min(SWEEP_MAX_BATCH),
+        REDRIVEN_MAX_BYTES,
+    ))
+    .await?;
+    let items = usize::try_from(redrive_many.limit).unwrap_or(usize::MAX);
+    let _turn = state.large_changes.permit(items).await;
     let pairs = redrive::redrive_many(&*state.store, &state.quotas, &redrive_many).await?;
     let convert = |(failed, request)| RedrivenRequest { failed, request };
     let redriven = pairs.into_iter().map(convert).collect();

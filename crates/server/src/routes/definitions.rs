@@ -5,6 +5,7 @@ use super::workspaces::ensure_workspace_exists;
 use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
+use crate::call_memory::{self, rows_bytes};
 use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
 use crate::params::{NameFilter, Path, Query, page_response, single_page};
 use crate::route::Routes;
@@ -14,10 +15,14 @@ use axum::extract::State as AxumState;
 use axum::http::StatusCode;
 use leasehold_api::Page;
 use leasehold_api::definition::{Definition, NewDefinition};
+use leasehold_core::limits::NAME_MAX_CHARS;
 use leasehold_core::{DefinitionId, WorkspaceId};
 use leasehold_ops as ops;
 use leasehold_store as store;
 use utoipa_axum::routes;
+
+/// Bytes of a definition in a list at most: its name and its ids.
+const DEFINITION_MAX_BYTES: usize = 4 * NAME_MAX_CHARS + 300;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -45,6 +50,7 @@ async fn list(
         return Ok(Json(single_page(found, convert::definition)));
     }
     let limit = page.limit;
+    call_memory::reserve(rows_bytes(limit, DEFINITION_MAX_BYTES)).await?;
     let definitions = state.store.definition_list(workspace, page).await?;
     if definitions.is_empty() {
         ensure_workspace_exists(&state, workspace).await?;

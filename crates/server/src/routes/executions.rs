@@ -18,7 +18,9 @@ use axum::http::StatusCode;
 use futures::future::BoxFuture;
 use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode, ExecutionStatusName};
 use leasehold_api::{Code, Page};
-use leasehold_core::limits::{END_REPORTS_PER_SECOND, GRAPH_MAX_BYTES, NODE_OUTPUTS_MAX_BYTES};
+use leasehold_core::limits::{
+    END_REPORTS_PER_SECOND, ERROR_MAX_CHARS, GRAPH_MAX_BYTES, NODE_OUTPUTS_MAX_BYTES,
+};
 use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, Version, VersionBody, WorkspaceId,
 };
@@ -28,8 +30,14 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 
-/// Bytes of the nodes of an execution with their outputs, about.
-const NODES_MAX_BYTES: usize = NODE_OUTPUTS_MAX_BYTES as usize + GRAPH_MAX_BYTES;
+/// Returns the bytes of the nodes of an execution with their outputs and errors, about.
+fn nodes_bytes(body: &VersionBody) -> usize {
+    let nodes = match body {
+        VersionBody::Graph(graph) => graph.nodes.len(),
+        VersionBody::Binding { .. } => return 0,
+    };
+    NODE_OUTPUTS_MAX_BYTES as usize + GRAPH_MAX_BYTES + nodes * ERROR_MAX_CHARS
+}
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -126,7 +134,7 @@ async fn graph(
 ) -> ApiResult<Json<ExecutionGraph>> {
     let (execution, version) = with_version(&state, workspace, id).await?;
     let body = &version.body;
-    call_memory::reserve(NODES_MAX_BYTES).await?;
+    call_memory::reserve(nodes_bytes(body)).await?;
     let nodes = match body {
         VersionBody::Graph(graph) => nodes::all(&state, id, body, graph, caller.payloads()).await?,
         VersionBody::Binding { .. } => Vec::new(),
@@ -149,7 +157,7 @@ async fn node(
     Path((workspace, id, node)): Path<(WorkspaceId, ExecutionId, String)>,
 ) -> ApiResult<Json<ExecutionNode>> {
     let (_, version) = with_version(&state, workspace, id).await?;
-    call_memory::reserve(NODES_MAX_BYTES).await?;
+    call_memory::reserve(nodes_bytes(&version.body)).await?;
     let node = nodes::one(&state, id, &version.body, &node, caller.payloads());
     Ok(Json(node.await?))
 }

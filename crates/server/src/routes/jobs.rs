@@ -27,6 +27,9 @@ use std::collections::BTreeSet;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 
+/// Bytes of an entry in the result of a batch.
+const ENQUEUED_MAX_BYTES: usize = 50;
+
 pub(super) fn routes() -> Routes {
     Routes::default()
         .add(routes!(list_of_queue), Access::Queue)
@@ -192,6 +195,8 @@ async fn enqueue_many(
             convert::new_job(&format!("/jobs/{index}"), &queue, job, trace(&headers))
         })
         .collect::<ApiResult<_>>()?;
+    call_memory::reserve(jobs.len() * ENQUEUED_MAX_BYTES).await?;
+    let _turn = state.large_changes.permit(jobs.len()).await;
     let quotas = &state.job_quotas;
     let jobs = ops::job::enqueue_within(&*state.store, quotas, &caller.0, &workspaces, &jobs);
     let jobs = jobs.await?;
@@ -229,6 +234,7 @@ async fn cancel(
     Extension(caller): Extension<Caller>,
     Path(id): Path<JobId>,
 ) -> ApiResult<Json<Job>> {
+    call_memory::reserve(3 * PAYLOAD_MAX_BYTES).await?;
     let job = ops::cancel::job(&*state.store, caller.scope(), id).await?;
     Ok(Json(convert::job(job, caller.payloads())))
 }

@@ -23,13 +23,16 @@ use leasehold_api::request::{
     EnqueuedRequest, EnqueuedRequests, FailureReasonName, NewRequest, NewRequests, Request,
     RequestStatusName,
 };
-use leasehold_core::limits::{PARAMS_MAX_BYTES, TRACE_CONTEXT_MAX_CHARS};
+use leasehold_core::limits::{ENQUEUE_MAX_REQUESTS, PARAMS_MAX_BYTES, TRACE_CONTEXT_MAX_CHARS};
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId, text};
 use leasehold_store as store;
 use leasehold_store::request::RequestFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
+
+/// Bytes of an entry in the result of a batch.
+const ENQUEUED_MAX_BYTES: usize = 70;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -109,6 +112,8 @@ async fn enqueue_many(
     headers: HeaderMap,
     BatchJson(new): BatchJson<NewRequests>,
 ) -> ApiResult<Json<EnqueuedRequests>> {
+    call_memory::reserve(new.requests.len().min(ENQUEUE_MAX_REQUESTS) * ENQUEUED_MAX_BYTES).await?;
+    let _turn = state.large_changes.permit(new.requests.len()).await;
     let enqueued = insert(&state, &caller, workspace, &headers, new.requests).await?;
     let requests = enqueued.into_iter().map(convert::enqueued).collect();
     Ok(Json(EnqueuedRequests { requests }))

@@ -84,6 +84,30 @@ async fn hanging_lists_of_one_tenant_keep_no_other_from_listing() {
     }
 }
 
+/// The route of a page of changes is also that of the stream, which has no deadline; the page had none either.
+#[tokio::test]
+async fn hanging_page_of_changes_ends_at_the_deadline() {
+    let mut backend = TestBackend::new(BackendKind::Sqlite).await;
+    let (_switch, hangs) = watch::channel(true);
+    let (count, _hanging) = watch::channel(0);
+    let layer = HangingCalls("change_list", hangs, count);
+    backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
+    let options = ServerOptions {
+        request_timeout: Duration::from_millis(200),
+        ..ServerOptions::default()
+    };
+    let setup = ServerSetup {
+        options,
+        ..ServerSetup::default()
+    };
+    let server = TestServer::over(backend, setup).await;
+    let tenant = server.workspace(1).await;
+    let path = tenant.path("/changes");
+    let page = server.get(&path, &tenant.key);
+    let page = timeout(TIMEOUT, page).await.expect("it has a deadline");
+    page.expect_problem("deadline_exceeded", "");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_lists_of_one_tenant_delay_no_other() {
     for on in [BackendKind::Sqlite, BackendKind::Postgres] {

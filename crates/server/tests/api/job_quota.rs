@@ -65,3 +65,53 @@ async fn open_jobs_of_a_worker_key_are_limited_by_bytes_on_sqlite() {
 async fn open_jobs_of_a_worker_key_are_limited_by_bytes_on_postgres() {
     open_jobs_of_a_worker_key_are_limited_by_bytes(BackendKind::Postgres).await;
 }
+
+/// Progress used to count nothing: a key with few jobs could store any number of bytes.
+async fn progress_counts_towards_the_quota_of_a_worker_key(kind: BackendKind) {
+    let options = ServerOptions {
+        key_max_open_bytes: 20_000,
+        ..ServerOptions::default()
+    };
+    let server = TestServer::on_with_options(kind, options).await;
+    let scope = KeyScope::Worker {
+        queues: vec!["mail".to_owned()],
+    };
+    let key = server.key(scope).await;
+    let jobs = json!({"jobs": vec![json!({"kind": "send"}); 10]});
+    let enqueued = server.post("/v1/queues/mail/jobs/batch", &key, jobs).await;
+    enqueued.expect(201);
+    let claim = json!({"worker": "w", "max": 10});
+    let claimed = server.post("/v1/queues/mail/jobs/claim", &key, claim).await;
+    let claimed = claimed.expect(200)["jobs"].as_array().unwrap().clone();
+    assert_eq!(claimed.len(), 10);
+    // Random digits, which a store cannot compress much.
+    let progress = (0..400_u32).map(|n| n.wrapping_mul(2_654_435_761).to_string());
+    let progress: String = progress.collect();
+    let mut reported = 0;
+    for job in &claimed {
+        let report =
+            json!({"worker": "w", "id": job["id"], "token": job["token"], "progress": progress});
+        let answer = server.post("/v1/jobs/progress", &key, report).await;
+        match answer.status {
+            200 => reported += 1,
+            _ => drop(answer.expect_problem("quota_exceeded", "")),
+        }
+    }
+    // Ten jobs count 5,120 bytes, a report about 3,800.
+    assert!((3..=5).contains(&reported), "{reported}");
+    let queues = ["mail".to_owned()];
+    let open = server.store.queue_open_bytes(&queues, u64::MAX).await;
+    let open = open.unwrap();
+    assert!(open > 5_200 + reported * 1_500, "{open}");
+    assert!(open <= 22_500, "{open}");
+}
+
+#[tokio::test]
+async fn progress_counts_towards_the_quota_of_a_worker_key_on_sqlite() {
+    progress_counts_towards_the_quota_of_a_worker_key(BackendKind::Sqlite).await;
+}
+
+#[tokio::test]
+async fn progress_counts_towards_the_quota_of_a_worker_key_on_postgres() {
+    progress_counts_towards_the_quota_of_a_worker_key(BackendKind::Postgres).await;
+}

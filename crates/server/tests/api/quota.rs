@@ -157,6 +157,37 @@ async fn bulk_redrive_stays_within_the_quotas(kind: BackendKind) {
     assert_eq!(pending(&server, &workspace).await, 3);
 }
 
+/// A redrive used to count a kilobyte whatever its params, until the next figure of the workspace.
+#[tokio::test]
+async fn redrives_of_large_requests_stay_within_the_quotas() {
+    let one = 100_000 + REQUEST_OVERHEAD_BYTES;
+    let (server, workspace) = server_with_quotas(BackendKind::Sqlite, None, Some(3 * one)).await;
+    let path = workspace.path("/requests");
+    let mut failed = Vec::new();
+    for _ in 0..5 {
+        let order = order_of(&workspace, 100_000);
+        let enqueued = eventually(Duration::from_secs(10), || async {
+            let answer = server.post(&path, &workspace.key, order.clone()).await;
+            answer.status == 201
+        });
+        assert!(enqueued.await);
+        let claimed = server.claim(1).await.remove(0);
+        server.finish(claimed.execution, ExecutionEnd::Failed).await;
+        failed.push(claimed.id);
+    }
+    let mut redriven = 0;
+    for id in failed {
+        let path = workspace.path(&format!("/requests/{id}/redrive"));
+        let answer = server.post(&path, &workspace.key, Value::Null).await;
+        match answer.status {
+            201 => redriven += 1,
+            _ => drop(answer.expect_problem("quota_exceeded", "")),
+        }
+    }
+    assert_eq!(redriven, 3);
+    assert_eq!(open_bytes(&server, &workspace).await, 3 * one);
+}
+
 #[tokio::test]
 async fn bulk_redrive_stays_within_the_quotas_on_sqlite() {
     bulk_redrive_stays_within_the_quotas(BackendKind::Sqlite).await;

@@ -1,5 +1,5 @@
--- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload and progress together, and at least one.
--- release: 4
+-- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload, progress and error together, and at least one.
+-- release: 5
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
@@ -22,6 +22,7 @@ DECLARE
     room integer;
     wanted integer := p_max;
     -- CLAIM_MAX_BYTES; a compressed document counts with PAYLOAD_MAX_BYTES until its size is read.
+    -- A job of a graph counts what is read and built for it, as its reference says; a reference without a number counts nothing.
     bytes_left bigint := 4194304;
     bytes bigint;
     spot tid;
@@ -120,7 +121,8 @@ BEGIN
                 INTO pick
                 FROM (
                     SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
@@ -137,7 +139,8 @@ BEGIN
                     FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
                     CROSS JOIN LATERAL (
                         SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                                WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j
                         WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                             AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
@@ -145,7 +148,8 @@ BEGIN
                     ) j
                 ), main AS (
                     SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
@@ -156,7 +160,8 @@ BEGIN
                     FROM waiting w
                     LEFT JOIN LATERAL (
                         SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                                WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j WHERE j.id = w.job_id LIMIT 1
                     ) j ON true
                     LEFT JOIN LATERAL (
@@ -195,7 +200,9 @@ BEGIN
             EXIT WHEN fitting IS NOT NULL OR coalesce(pick.bytes, 0) <= bytes_left;
             fitting := 0;
             FOREACH spot IN ARRAY pick.spots LOOP
-                SELECT octet_length(j.payload::text) + coalesce((
+                SELECT CASE WHEN j.node IS NULL THEN octet_length(j.payload::text)
+                        ELSE coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0) END
+                    + coalesce((
                     SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
                     FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)
                 INTO bytes FROM job j WHERE j.ctid = spot;

@@ -1,4 +1,4 @@
--- Returns the bytes of at most $3 open jobs of the queues $1: their payloads as stored, and $2 for each.
+-- Returns the bytes of at most $3 open jobs of the queues $1: their payloads and progress as stored, and $2 for each.
 SELECT coalesce(sum(o.bytes), 0)::bigint AS bytes
 FROM (
     SELECT pg_column_size(f.payload) + $2::bigint AS bytes
@@ -21,14 +21,19 @@ FROM (
     ) f
     WHERE q.name = ANY ($1::text[])
     UNION ALL
-    SELECT pg_column_size(j.payload) + $2
-    FROM queue q JOIN job_waiting w ON w.queue_id = q.id AND w.ready JOIN job j ON j.id = w.job_id WHERE q.name = ANY ($1)
+    SELECT pg_column_size(j.payload) + coalesce(pg_column_size(o.progress), 0) + $2
+    FROM queue q JOIN job_waiting w ON w.queue_id = q.id AND w.ready JOIN job j ON j.id = w.job_id
+    LEFT JOIN job_note o ON o.job_id = j.id
+    WHERE q.name = ANY ($1)
     UNION ALL
-    SELECT pg_column_size(j.payload) + $2
-    FROM queue q JOIN job_waiting w ON w.queue_id = q.id AND NOT w.ready JOIN job j ON j.id = w.job_id WHERE q.name = ANY ($1)
+    SELECT pg_column_size(j.payload) + coalesce(pg_column_size(o.progress), 0) + $2
+    FROM queue q JOIN job_waiting w ON w.queue_id = q.id AND NOT w.ready JOIN job j ON j.id = w.job_id
+    LEFT JOIN job_note o ON o.job_id = j.id
+    WHERE q.name = ANY ($1)
     UNION ALL
-    SELECT pg_column_size(j.payload) + $2
+    SELECT pg_column_size(j.payload) + coalesce(pg_column_size(o.progress), 0) + $2
     FROM queue q JOIN job_lease l ON l.queue_id = q.id CROSS JOIN LATERAL unnest(l.ids) AS e (id) JOIN job j ON j.id = e.id
+    LEFT JOIN job_note o ON o.job_id = j.id
     WHERE q.name = ANY ($1)
     LIMIT $3
 ) o

@@ -5,7 +5,7 @@ use super::row::{self, Json};
 use crate::graph::input;
 use crate::row::{micros, named};
 use crate::store::{PostgresStore, sql};
-use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobRef, JobRetry, JobsClaimed};
+use leasehold_core::job::{ClaimedJob, JobClaim, JobRef, JobRetry, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::{JOB_MAX_BATCH, SWEEP_MAX_BATCH};
 use leasehold_core::retry::Backoff;
@@ -83,35 +83,24 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
     })
 }
 
-/// Builds the payloads of the jobs of graphs, of which others are not concerned. Returns jobs to the queue that need more than one claim may
-/// read and build.
+/// Builds the payloads of the jobs of graphs; others keep theirs. The claim took as many as it may read and build.
 async fn with_payloads(
     store: &PostgresStore,
     worker: &str,
     mut jobs: Vec<ClaimedJob>,
 ) -> Result<Vec<ClaimedJob>> {
-    if node_payload::referring(&jobs).is_empty() {
+    let referring = node_payload::referring(&jobs);
+    if referring.is_empty() {
         return Ok(jobs);
     }
-    let fitting = node_payload::fitting(jobs.iter().map(|job| &job.payload));
-    let returned = |job: ClaimedJob| JobFinish {
-        claim: JobRef {
-            job: job.id,
-            token: job.token,
-        },
-        end: JobEnd::Returned,
-    };
-    let returned: Vec<JobFinish> = jobs.drain(fitting..).map(returned).collect();
-    let referring = node_payload::referring(&jobs);
     let (nodes, existing) = input::claimed_nodes(store, CONTEXT, &referring).await?;
     // The execution of a deleted job has ended since.
     let gone: HashSet<JobId> = referring.into_iter().collect();
     let gone: HashSet<JobId> = &gone - &existing.into_iter().collect();
     jobs.retain(|job| !gone.contains(&job.id));
-    let mut ends = node_payload::fill(&mut jobs, nodes).await;
-    ends.extend(returned);
-    if !ends.is_empty() {
-        store.job_finish(worker, &ends).await?;
+    let failed = node_payload::fill(&mut jobs, nodes).await;
+    if !failed.is_empty() {
+        store.job_finish(worker, &failed).await?;
         store.job_notifier.wake();
     }
     Ok(jobs)

@@ -6,9 +6,10 @@ use crate::pool;
 use crate::row::micros;
 use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Transaction;
-use leasehold_core::{DefinitionId, RequestId, Timestamp};
+use leasehold_core::json::DocumentDigest;
+use leasehold_core::{DefinitionId, JsonText, RequestId, Timestamp};
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
-use leasehold_store::{Error, ErrorKind, Result, Turns};
+use leasehold_store::{Error, ErrorKind, Result, Turns, run_off_thread};
 use std::collections::{HashMap, HashSet};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{GenericClient, Row};
@@ -74,22 +75,57 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the columns to insert, and for each request the index of the first request with the same key.
-fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usize>), Enqueued> {
-    let mut columns = Columns::default();
+/// Returns for each request the index of the first request with the same key.
+fn first_uses(requests: &[NewRequest]) -> Vec<usize> {
     let mut first_use: HashMap<&str, usize> = HashMap::new();
-    let mut first_uses = Vec::with_capacity(requests.len());
-    for (position, new) in requests.iter().enumerate() {
-        let first = match &new.idempotency {
-            Some(idempotency) => *first_use.entry(&idempotency.key).or_insert(position),
-            None => position,
-        };
+    let positions = requests.iter().enumerate();
+    let first = positions.map(|(position, new)| match &new.idempotency {
+        Some(idempotency) => *first_use.entry(&idempotency.key).or_insert(position),
+        None => position,
+    });
+    first.collect()
+}
+
+/// The digests of params by the index of their request.
+type Digests = HashMap<usize, Option<DocumentDigest>>;
+
+/// Returns the digests of params that must be compared: those of a repeated key with another text. Reads many bytes off the serving threads.
+async fn repeated_digests(requests: &[NewRequest], first_uses: &[usize]) -> Result<Digests> {
+    let mut texts: HashMap<usize, JsonText> = HashMap::new();
+    for (position, &first) in first_uses.iter().enumerate() {
+        if requests[first].params != requests[position].params {
+            for at in [first, position] {
+                texts
+                    .entry(at)
+                    .or_insert_with(|| requests[at].params.clone());
+            }
+        }
+    }
+    let bytes: usize = texts.values().map(|text| text.as_str().len()).sum();
+    let compute = move || {
+        let digests = texts.iter().map(|(at, text)| (*at, text.digest()));
+        Ok(digests.collect())
+    };
+    run_off_thread(CONTEXT, bytes, compute).await
+}
+
+/// Returns the columns to insert, or the conflict of a key that is repeated with another definition or other params.
+fn columns<'a>(
+    requests: &'a [NewRequest],
+    first_uses: &[usize],
+    digests: &Digests,
+) -> std::result::Result<Columns<'a>, Enqueued> {
+    let mut columns = Columns::default();
+    let digest = |at: usize| digests.get(&at).copied().flatten();
+    for (position, (new, &first)) in requests.iter().zip(first_uses).enumerate() {
         let original = &requests[first];
+        let is_same = || {
+            original.params == new.params
+                || digest(first).is_some_and(|held| digest(position) == Some(held))
+        };
         if first == position {
             columns.push(new);
-        } else if original.definition != new.definition
-            || !original.params.is_same_document(&new.params)
-        {
+        } else if original.definition != new.definition || !is_same() {
             let key = new
                 .idempotency
                 .as_ref()
@@ -100,9 +136,8 @@ fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usi
                 held_by: original.id,
             });
         }
-        first_uses.push(first);
     }
-    Ok((columns, first_uses))
+    Ok(columns)
 }
 
 pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<Enqueued> {
@@ -112,8 +147,10 @@ pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<
             .map_err(|problem| Error::new(CONTEXT, ErrorKind::Value(problem.to_string())))?;
         turns.count(new.params.as_str().len()).await;
     }
-    let (columns, first_uses) = match columns(&enqueue.requests) {
-        Ok(split) => split,
+    let first_uses = first_uses(&enqueue.requests);
+    let digests = repeated_digests(&enqueue.requests, &first_uses).await?;
+    let columns = match columns(&enqueue.requests, &first_uses, &digests) {
+        Ok(columns) => columns,
         Err(conflict) => return Ok(conflict),
     };
     let outcome = if columns.has_keys() {

@@ -17,9 +17,20 @@ use leasehold_store::request::{
     Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
     Redriven, Release, Released, Request, RequestFilter, RequestStore,
 };
-use leasehold_store::{Page, Result};
+use leasehold_store::{Page, Result, run_off_thread};
 use std::time::Duration;
+use tokio_postgres::Row;
 use uuid::Uuid;
+
+/// Reads requests from their rows, large ones off the serving threads: their params are parsed.
+async fn read_requests(context: &'static str, rows: Vec<Row>) -> Result<Vec<Request>> {
+    let bytes = rows.iter().map(Row::raw_size_bytes).sum();
+    let read = move || {
+        let requests = rows.iter().map(|row| Request::read(&PgRecord(row)));
+        requests.collect()
+    };
+    run_off_thread(context, bytes, read).await
+}
 
 #[async_trait]
 impl RequestStore for PostgresStore {
@@ -134,14 +145,16 @@ impl RequestStore for PostgresStore {
         let row = self
             .maybe("request_get", sql!("request/get"), &[&workspace.0, &id.0])
             .await?;
-        row.map(|row| Request::read(&PgRecord(&row))).transpose()
+        let requests = read_requests("request_get", Vec::from_iter(row)).await?;
+        Ok(requests.into_iter().next())
     }
 
     async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
         let row = self
             .maybe("request_find", sql!("request/find"), &[&id.0])
             .await?;
-        row.map(|row| Request::read(&PgRecord(&row))).transpose()
+        let requests = read_requests("request_find", Vec::from_iter(row)).await?;
+        Ok(requests.into_iter().next())
     }
 
     async fn request_list(
@@ -179,9 +192,7 @@ impl RequestStore for PostgresStore {
                 self.many(CONTEXT, statement, &params).await?
             }
         };
-        rows.iter()
-            .map(|row| Request::read(&PgRecord(row)))
-            .collect()
+        read_requests(CONTEXT, rows).await
     }
 
     async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {

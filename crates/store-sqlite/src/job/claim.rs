@@ -13,7 +13,7 @@ use leasehold_core::job::{ClaimedJob, JobClaim, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::{CLAIM_MAX_BYTES, JOB_MAX_BATCH};
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::{node_payload, sql};
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::time::Duration;
 
@@ -52,7 +52,10 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
     }
     let at_limit = selected.jobs.len() > size(capacity.min());
     selected.jobs.truncate(size(capacity.min()));
-    cut_by_bytes(session, &mut selected.jobs);
+    if selected.is_cut {
+        // Other claims take the jobs that did not fit.
+        session.notify(NotifyTarget::Workers);
+    }
     let jobs = order.lease_selected(selected, &claim.worker)?;
     let next_due_in = if jobs.len() < size(requested) {
         wait::next_due_in(session, queue.id)?
@@ -64,18 +67,6 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
         at_limit,
         next_due_in,
     })
-}
-
-/// Removes the jobs for which the claim would have to read and build too much. Other claims take them.
-fn cut_by_bytes(session: &Session<'_>, jobs: &mut Vec<Candidate>) {
-    if !jobs.iter().any(|candidate| candidate.node) {
-        return;
-    }
-    let fitting = node_payload::fitting(jobs.iter().map(|candidate| &candidate.job.payload));
-    if fitting < jobs.len() {
-        jobs.truncate(fitting);
-        session.notify(NotifyTarget::Workers);
-    }
 }
 
 fn size(count: u32) -> usize {
@@ -127,6 +118,16 @@ struct Candidate {
     waited: Option<i64>,
     /// Whether the job runs a node of a graph.
     node: bool,
+}
+
+impl Candidate {
+    /// Returns the bytes that count towards [`CLAIM_MAX_BYTES`].
+    fn bytes(&self) -> usize {
+        match self.node {
+            true => self.job.node_bytes(),
+            false => self.job.bytes(),
+        }
+    }
 }
 
 /// The ids of a run up to `last`, and the jobs of them that exist.
@@ -286,7 +287,7 @@ struct BoundedRows {
 
 impl BoundedRows {
     fn push(&mut self, candidate: Candidate) {
-        self.bytes += candidate.job.bytes();
+        self.bytes = self.bytes.saturating_add(candidate.bytes());
         self.rows.push(candidate);
     }
 
@@ -299,7 +300,7 @@ impl BoundedRows {
 fn fitting(jobs: &[Candidate]) -> usize {
     let mut bytes = 0;
     let fits = |candidate: &&Candidate| {
-        bytes += candidate.job.bytes();
+        bytes = candidate.bytes().saturating_add(bytes);
         bytes <= CLAIM_MAX_BYTES
     };
     jobs.iter().take_while(fits).count().max(1).min(jobs.len())

@@ -76,6 +76,18 @@ impl EnqueueBatch {
         let position = self.first_uses.get(key)?;
         self.requests.get(*position)
     }
+
+    /// Returns the request of the batch that holds the key of this one: the first with the key, unless this is the first.
+    fn earlier_use(&self, new: &PreparedRequest, digests: &KeyDigests) -> Option<KeyHolder> {
+        let key = &new.idempotency.as_ref()?.key;
+        let first = self.first_use(key).filter(|first| first.id != new.id)?;
+        Some(KeyHolder {
+            id: first.id,
+            key: key.clone(),
+            is_same: first.definition == new.definition
+                && is_same(new, first.id, &first.params, digests),
+        })
+    }
 }
 
 pub(crate) fn enqueue(
@@ -87,7 +99,8 @@ pub(crate) fn enqueue(
         return Ok(Effect::Rollback(Enqueued::WorkspaceNotFound));
     }
     let mut versions = HashMap::new();
-    let mut answers = Vec::with_capacity(batch.requests.len());
+    let mut checked = Vec::with_capacity(batch.requests.len());
+    // Nothing is inserted before every request is known to be accepted: a conflict at the end of a batch must not cost the writer the whole batch.
     for new in &batch.requests {
         let version = match versions.get(&new.definition) {
             Some(version) => *version,
@@ -102,25 +115,29 @@ pub(crate) fn enqueue(
         {
             return Ok(Effect::Rollback(Enqueued::VersionMoved(new.definition)));
         }
-        match holder(session, batch.workspace, new, digests)? {
-            None => {
-                insert(session, batch, new, version)?;
-                answers.push(EnqueuedRequest {
-                    id: new.id,
-                    inserted: true,
-                });
-            }
-            Some(holder) if holder.is_same => answers.push(EnqueuedRequest {
-                id: holder.id,
-                inserted: false,
-            }),
-            Some(holder) => {
+        let holder = match holder(session, batch.workspace, new, digests)? {
+            Some(holder) => Some(holder),
+            None => batch.earlier_use(new, digests),
+        };
+        match holder {
+            Some(holder) if !holder.is_same => {
                 return Ok(Effect::Rollback(Enqueued::KeyConflict {
                     key: holder.key,
                     held_by: holder.id,
                 }));
             }
+            holder => checked.push((new, version, holder)),
         }
+    }
+    let mut answers = Vec::with_capacity(batch.requests.len());
+    for (new, version, holder) in checked {
+        if holder.is_none() {
+            insert(session, batch, new, version)?;
+        }
+        answers.push(EnqueuedRequest {
+            id: holder.as_ref().map_or(new.id, |holder| holder.id),
+            inserted: holder.is_none(),
+        });
     }
     Ok(Effect::Commit(Enqueued::All(answers)))
 }

@@ -172,4 +172,24 @@ mod tests {
         };
         assert_eq!(answers[0].id, holder);
     }
+
+    #[tokio::test]
+    async fn conflict_at_the_end_of_a_batch_inserts_nothing() {
+        const REQUESTS: usize = 500;
+        let (store, f) = fixture().await;
+        let t = f.workspace(1).await;
+        f.enqueue_one(&t, with_fields(&t, 0..3)).await;
+        let mut requests: Vec<NewRequest> = (0..REQUESTS).map(|_| new_request(&t)).collect();
+        requests.push(with_fields(&t, 1..3));
+        let batch = batch(&t, requests);
+        let (rejected, cost) = store
+            .write("test", move |session| {
+                let outcome = enqueue(session, &batch, &KeyDigests::new())?;
+                Ok((matches!(outcome, Effect::Rollback(_)), session.cost()))
+            })
+            .await
+            .unwrap();
+        assert!(rejected);
+        assert!(cost.statements < 20, "{cost:?}");
+    }
 }

@@ -4,15 +4,23 @@ use super::super::pointer::{FROM, pointer};
 use super::super::url::{UrlPart, url_parts};
 use super::super::{GraphProblem, Node, NodeKind};
 use super::node::Checked;
-use crate::limits::{JSON_MAX_DEPTH, NODE_MAX_POINTERS, POINTER_MAX_CHARS, POINTER_MAX_PARTS};
+use crate::limits::{
+    GRAPH_MAX_POINTER_PARTS, JSON_MAX_DEPTH, NODE_MAX_POINTERS, POINTER_MAX_CHARS,
+    POINTER_MAX_PARTS,
+};
 use serde_json::Value;
 use std::collections::HashSet;
 
 /// A pointer and its field; none where it is not a string.
 type FieldPointer<'a> = (String, Option<&'a str>);
 
-/// Checks that the node's input and URL refer only to params and to outputs of direct predecessors.
-pub(super) fn check(index: usize, node: &Node, before: &HashSet<&str>) -> Checked {
+/// Checks that the node's input and URL refer only to params and to outputs of direct predecessors. Adds the parts of its pointers to those of the graph.
+pub(super) fn check(
+    index: usize,
+    node: &Node,
+    before: &HashSet<&str>,
+    parts: &mut usize,
+) -> Checked {
     let mut found = Vec::new();
     if let Some(input) = &node.input {
         collect(input, &mut "input".to_owned(), 1, &mut found);
@@ -25,7 +33,11 @@ pub(super) fn check(index: usize, node: &Node, before: &HashSet<&str>) -> Checke
         found.extend(pointers);
     }
     for (number, (field, pointer)) in found.into_iter().enumerate() {
+        *parts += pointer.map_or(0, |pointer| pointer.matches('/').count());
         let checked = match number < NODE_MAX_POINTERS {
+            true if *parts > GRAPH_MAX_POINTER_PARTS => Err(format!(
+                "is too much for the graph: its pointers may have at most {GRAPH_MAX_POINTER_PARTS} parts together"
+            )),
             true => check_pointer(pointer, before),
             false => Err(format!(
                 "is one pointer too many: `input` and `url` of a node may have at most {NODE_MAX_POINTERS} together"
@@ -141,6 +153,29 @@ mod tests {
 
     fn call(url: &str) -> Option<(String, String)> {
         problem(json!({"id": "n", "type": "http", "url": url}))
+    }
+
+    #[test]
+    fn parts_of_all_pointers_of_a_graph_are_bounded() {
+        // 34 nodes with 200 pointers of 65 parts took 140 MB at each start.
+        let node = |number: usize| {
+            let pointers = (0..NODE_MAX_POINTERS)
+                .map(|at| json!({"$from": format!("/params/{number}-{at}{}", "/x".repeat(48))}));
+            let input: Value = pointers.collect();
+            json!({"id": format!("n{number}"), "type": "task", "queue": "q", "input": input})
+        };
+        let graph = |nodes: usize| Graph {
+            nodes: (0..nodes)
+                .map(|number| serde_json::from_value(node(number)).unwrap())
+                .collect(),
+            edges: Vec::new(),
+        };
+        assert_eq!(GRAPH_MAX_POINTER_PARTS, 2 * NODE_MAX_POINTERS * 50);
+        assert_eq!(graph(2).validate().err(), None);
+        let problem = graph(3).validate().err().unwrap();
+        assert_eq!(problem.pointer(), "/nodes/2/input/0/$from");
+        let text = problem.to_string();
+        assert!(text.contains("at most 20000 parts together"), "{text}");
     }
 
     #[test]
