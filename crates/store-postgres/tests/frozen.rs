@@ -16,7 +16,7 @@ use tokio::task::block_in_place;
 use tokio::time::timeout;
 
 /// More than every limit of the test together.
-const PATIENCE: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn claim() -> Claim {
     Claim {
@@ -28,7 +28,7 @@ fn claim() -> Claim {
 }
 
 async fn fails<T: std::fmt::Debug>(name: &str, call: impl Future<Output = Result<T>>) {
-    let outcome = timeout(PATIENCE, call).await;
+    let outcome = timeout(QUERY_TIMEOUT, call).await;
     let error = outcome
         .unwrap_or_else(|_| panic!("{name} has no limit"))
         .unwrap_err();
@@ -75,7 +75,9 @@ async fn calls_to_a_frozen_server_fail_as_unavailable_and_succeed_when_it_goes_o
         fails("prune", store.prune(&prune)),
     );
     block_in_place(|| drop(frozen));
-    let is_back = eventually(PATIENCE, async || store.job_enqueue(&job).await.is_ok());
+    let is_back = eventually(QUERY_TIMEOUT, async || {
+        store.job_enqueue(&job).await.is_ok()
+    });
     assert!(is_back.await, "the store did not reconnect");
     let claimed = store.job_claim(&job_claim).await.unwrap();
     assert_eq!(claimed.jobs.len(), 1);
