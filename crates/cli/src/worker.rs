@@ -223,7 +223,7 @@ fn usage_error(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Order: flag, environment variable, settings. The variable goes only to an address of a flag or of the environment: a settings file may be another
-/// person's, and would get the key of whoever runs the worker.
+/// person's, and would get the key of the person who runs the worker.
 fn key(settings: &WorkerSettings, origins: &Origins) -> Result<String> {
     let by_flag = matches!(origins.get("worker.key_file"), Some(Origin::Flag(_)));
     let server_file = match origins.get("worker.server") {

@@ -66,7 +66,7 @@ impl<O: Copy + Eq + Hash> FairPool<O> {
         self.owners.get(&owner).map_or(0, |share| share.held)
     }
 
-    /// Returns how many places one owner may hold while nobody else holds any: three quarters. A pool of one place has no quarter to keep.
+    /// Returns how many places one owner may hold while no other owner holds any: three quarters. A pool of one place has no quarter to keep.
     pub fn max_alone(&self) -> usize {
         self.max_open().max(1).min(self.owner_max)
     }

@@ -116,7 +116,7 @@ pub async fn unknown_queue_of_a_graph_belongs_to_its_workspace(f: Fixture) {
     assert_eq!(queue.created_at, f.now());
 }
 
-/// A graph that names another workspace's queue is refused, whoever publishes it, and neither its version nor its other queues exist.
+/// A graph that names another workspace's queue is refused for every publisher, and neither its version nor its other queues exist.
 pub async fn queue_of_another_workspace_is_refused_and_nothing_changes(f: Fixture) {
     let owner = f.bare_workspace(Plan::Free, None).await;
     let other = f.bare_workspace(Plan::Free, None).await;

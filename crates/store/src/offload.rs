@@ -1,4 +1,4 @@
-//! Work on JSON of callers off the serving threads: a thread that parses much text serves nobody meanwhile. Knows no database.
+//! Work on JSON of callers off the serving threads: a thread that parses much text serves no other call meanwhile. Knows no database.
 
 use crate::{Error, ErrorKind, Result};
 

@@ -27,7 +27,7 @@ fn run_in(dir: &Path, words: &str, variables: &[(&str, &str)]) -> CommandOutput 
     run(command, "")
 }
 
-/// Runs the commands with and without a key in the environment: each says what to do, and none connects to the recorder.
+/// Runs the commands with and without a key in the environment: each error names the next step, and none connects to the recorder.
 fn assert_nothing_is_sent(dir: &Path, recorder: &Recorder, key_file: &Path) {
     let key = secret(1);
     fs::write(key_file, &key).unwrap();

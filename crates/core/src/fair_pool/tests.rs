@@ -163,9 +163,9 @@ impl Calls {
         assert!(self.running.len() <= max, "never over the maximum");
         for (owner, held) in &held {
             assert_eq!(self.pool.held(*owner), *held);
-            assert!(*held <= open.max(quarter), "nobody over three quarters");
+            assert!(*held <= open.max(quarter), "no owner over three quarters");
         }
-        // No waiter is left behind: whoever waits may not take a place now.
+        // No waiter is left behind: a waiter may not take a place now.
         for (owner, _) in &self.waiting {
             assert!(!self.pool.clone().acquire(*owner), "a waiter was not woken");
         }
