@@ -658,7 +658,7 @@ BEGIN
                 INTO pick
                 FROM (
                     SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
@@ -676,7 +676,7 @@ BEGIN
                     FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
                     CROSS JOIN LATERAL (
                         SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j
                         WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
@@ -685,7 +685,7 @@ BEGIN
                     ) j
                 ), main AS (
                     SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
@@ -697,7 +697,7 @@ BEGIN
                     FROM waiting w
                     LEFT JOIN LATERAL (
                         SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j WHERE j.id = w.job_id LIMIT 1
                     ) j ON true
@@ -738,7 +738,7 @@ BEGIN
             fitting := 0;
             FOREACH spot IN ARRAY pick.spots LOOP
                 SELECT CASE WHEN j.node IS NULL THEN octet_length(j.payload::text)
-                        ELSE coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0) END
+                        ELSE coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0) END
                     + coalesce((
                     SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
                     FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)

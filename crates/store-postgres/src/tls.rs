@@ -62,7 +62,8 @@ pub(crate) fn configure(options: &PostgresOptions) -> Result<Tls> {
         }
         (None, _) => Vec::new(),
     };
-    let connect = connector(checks, trusted)
+    let roots = authorities(&trusted)?;
+    let connect = connector(checks, roots, trusted)
         .map_err(|error| invalid("sslmode", format!("failed to set up TLS: {error}")))?;
     Ok(Tls { url, mode, connect })
 }
@@ -101,19 +102,26 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>> {
     Ok(all)
 }
 
-/// Trusts these certificates; none: the public certificate authorities.
-fn connector(
-    checks: Checks,
-    trusted: Vec<CertificateDer<'static>>,
-) -> std::result::Result<MakeRustlsConnect, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+/// Returns these certificates as authorities; none: the public certificate authorities.
+fn authorities(trusted: &[CertificateDer<'static>]) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    for certificate in &trusted {
-        roots.add(certificate.clone())?;
+    for certificate in trusted {
+        roots
+            .add(certificate.clone())
+            .map_err(|error| invalid("sslrootcert", format!("invalid CA certificate: {error}")))?;
     }
     if trusted.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
+    Ok(roots)
+}
+
+fn connector(
+    checks: Checks,
+    roots: RootCertStore,
+    trusted: Vec<CertificateDer<'static>>,
+) -> std::result::Result<MakeRustlsConnect, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Verifier::new(checks, roots, trusted, Arc::clone(&provider))?;
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

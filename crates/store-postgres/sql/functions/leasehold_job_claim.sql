@@ -1,5 +1,5 @@
 -- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload, progress and error together, and at least one.
--- release: 5
+-- release: 6
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
@@ -121,7 +121,7 @@ BEGIN
                 INTO pick
                 FROM (
                     SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
@@ -139,7 +139,7 @@ BEGIN
                     FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
                     CROSS JOIN LATERAL (
                         SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j
                         WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
@@ -148,7 +148,7 @@ BEGIN
                     ) j
                 ), main AS (
                     SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                        CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                     FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
@@ -160,7 +160,7 @@ BEGIN
                     FROM waiting w
                     LEFT JOIN LATERAL (
                         SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
-                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0)
+                            CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
                         FROM job j WHERE j.id = w.job_id LIMIT 1
                     ) j ON true
@@ -201,7 +201,7 @@ BEGIN
             fitting := 0;
             FOREACH spot IN ARRAY pick.spots LOOP
                 SELECT CASE WHEN j.node IS NULL THEN octet_length(j.payload::text)
-                        ELSE coalesce(substring(j.payload ->> 'bytes' FROM '^[0-9]{1,9}$')::integer, 0) END
+                        ELSE coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0) END
                     + coalesce((
                     SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
                     FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)

@@ -1,6 +1,7 @@
 //! The model's claim of jobs: takes back expired leases, then claims the first jobs in line within the limits.
 
 use super::{Jobs, Lease, later};
+use leasehold_core::graph::NodeReference;
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEvent, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::{CLAIM_MAX_BYTES, JOB_MAX_BATCH};
@@ -79,7 +80,12 @@ impl Jobs {
             let row = &self.rows[*id];
             let progress = row.progress.as_ref().map_or(0, |json| json.as_str().len());
             let error = row.last_error.as_ref().map_or(0, String::len);
-            bytes += row.new.payload.as_str().len() + progress + error;
+            let reference = row
+                .claim_payload
+                .as_ref()
+                .and_then(|_| NodeReference::read(&row.new.payload));
+            let payload = row.new.payload.as_str().len();
+            bytes += reference.map_or(payload, |reference| reference.bytes) + progress + error;
             bytes <= CLAIM_MAX_BYTES
         };
         due.iter().take_while(fits).count().max(1).min(due.len())
