@@ -1,17 +1,16 @@
 //! The migration that adds owners to queues: existing queues are shared with the workspaces whose graphs name them.
 #![allow(clippy::unwrap_used)]
 
-use leasehold_core::{DefinitionId, Plan};
+use leasehold_core::Plan;
 use leasehold_store::queue::{QueueStore, SharedWith};
 use leasehold_store::{MigrationState, SchemaStore};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore, migration_script};
-use leasehold_testbed::create_workspace;
+use leasehold_testbed::{create_definition, create_workspace};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 /// The migration under test.
 const NUMBER: u32 = 17;
-const DEFINITION_BEFORE: &str = include_str!("../sql/definition/create.sql");
 const PUBLISH_BEFORE: &str = include_str!("../sql/version/create.sql");
 const QUEUE_BEFORE: &str = include_str!("sql/queue_owner_queue.sql");
 
@@ -30,7 +29,8 @@ async fn existing_queues_are_shared_with_the_workspaces_whose_graphs_name_them()
     let file = dir.path().join("leasehold.db");
     let store = SqliteStore::open(&file, &SqliteOptions::default()).unwrap();
     let mut status = store.schema_status().await.unwrap();
-    for step in status.iter_mut().filter(|step| step.number >= NUMBER) {
+    // Later migrations do not depend on it, and the store needs them.
+    for step in status.iter_mut().filter(|step| step.number == NUMBER) {
         step.state = MigrationState::Applied;
     }
     let connection = Connection::open(&file).unwrap();
@@ -45,15 +45,7 @@ async fn existing_queues_are_shared_with_the_workspaces_whose_graphs_name_them()
     ];
     for body in bodies {
         let workspace = create_workspace(&store, Plan::Free, None).await;
-        let definition: DefinitionId = leasehold_store::fresh_id();
-        let row = params![
-            definition.0.into_bytes(),
-            workspace.id.0.into_bytes(),
-            "order",
-            1
-        ];
-        let mut insert = connection.prepare(DEFINITION_BEFORE).unwrap();
-        insert.query_row(row, |_| Ok(())).unwrap();
+        let definition = create_definition(&store, workspace.id, "order").await;
         for number in 1..=2 {
             let id: leasehold_core::VersionId = leasehold_store::fresh_id();
             let (id, of) = (id.0.into_bytes(), workspace.id.0.into_bytes());

@@ -18,6 +18,8 @@ async fn full_disk_is_answered_with_store_unavailable_until_it_has_space() {
         server.post(JOBS, &server.admin, job).await
     };
     enqueue().await.expect(201);
+    // Opens a connection for reads: a new one cannot map its files on a full disk.
+    server.get("/v1/jobs", &server.admin).await.expect(200);
     disk.fill();
     let problem = enqueue().await.expect(503);
     assert_eq!(problem["code"], "store_unavailable");

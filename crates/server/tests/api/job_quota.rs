@@ -81,7 +81,7 @@ async fn progress_counts_towards_the_quota_of_a_worker_key(kind: BackendKind) {
     let enqueued = server.post("/v1/queues/mail/jobs/batch", &key, jobs).await;
     enqueued.expect(201);
     let claim = json!({"worker": "w", "max": 10});
-    let claimed = server.post("/v1/queues/mail/jobs/claim", &key, claim).await;
+    let claimed = server.post("/v1/queues/mail/claim", &key, claim).await;
     let claimed = claimed.expect(200)["jobs"].as_array().unwrap().clone();
     assert_eq!(claimed.len(), 10);
     // Random digits, which a store cannot compress much.
