@@ -54,7 +54,10 @@ BEGIN
                 WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
             ) fresh
             UNION ALL
+            SELECT workspace_id, pending, open_bytes FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            UNION ALL
             SELECT workspace_id, pending, open_bytes FROM workspace_delta
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         WHERE e.workspace_id = of_workspace;
         own_requests := late.pending;
@@ -281,6 +284,7 @@ DECLARE
     touched uuid[];
     held uuid[];
     events bigint;
+    own xid8 := pg_current_xact_id_if_assigned();
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
@@ -299,7 +303,10 @@ BEGIN
         SELECT workspace_id, request_id FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
         UNION ALL
+        SELECT workspace_id, NULL FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+        UNION ALL
         SELECT workspace_id, NULL FROM workspace_delta
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
     ) e;
     IF touched IS NULL THEN
         RETURN 0;
@@ -316,9 +323,15 @@ BEGIN
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
-    ), parked AS (
-        DELETE FROM workspace_delta d USING unnest(held) AS h (id) WHERE d.workspace_id = h.id
-        RETURNING d.*
+    ), parked AS MATERIALIZED (
+        SELECT d.* FROM (
+            SELECT ctid AS tid, * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+            UNION ALL
+            SELECT ctid AS tid, * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+        ) d
+        WHERE pg_visible_in_snapshot(d.xid, seen) OR d.xid = own
+    ), deleted AS (
+        DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(SELECT tid FROM parked)) AND xmax = '0'
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
             sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
@@ -387,7 +400,7 @@ BEGIN
         coalesce((SELECT turn FROM workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM admission_number))::bigint;
-    DELETE FROM request_fold WHERE id = last.id;
+    DELETE FROM request_fold WHERE id = last.id AND xmax = '0';
     RETURN events;
 END
 $$;
@@ -701,8 +714,9 @@ BEGIN
             END IF;
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
                 WITH gone AS (
+                    -- A version that another transaction has locked (xmax) stays until it is pruned; only the highest is read.
                     DELETE FROM job_cursor c
-                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version
+                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version AND c.xmax = '0'
                 )
                 INSERT INTO job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
                 VALUES (p_queue, line.priority, line.version + 1, to_xid,
@@ -894,8 +908,9 @@ DECLARE
     wakes boolean := false;
     held record;
 BEGIN
+    PERFORM set_config('lock_timeout', '200ms', true);
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
+        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         low := p_first[i];
@@ -1031,7 +1046,7 @@ DECLARE
     given bigint[];
 BEGIN
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
+        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         ends_at := moment + p_lease_us * interval '1 microsecond';
@@ -1104,34 +1119,53 @@ CREATE FUNCTION public.leasehold_prune(completed_before timestamp with time zone
     SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
-    folded pg_snapshot;
-    pruned bigint;
+    last request_fold;
+    doomed uuid[];
+    part uuid[];
+    pruned bigint := 0;
+    skipped integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     PERFORM leasehold_fold();
-    SELECT position INTO folded FROM request_fold ORDER BY id DESC LIMIT 1;
+    PERFORM set_config('lock_timeout', '20ms', true);
+    SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
+    -- What folds left behind because it was locked.
+    DELETE FROM request_fold WHERE id = ANY (ARRAY(SELECT id FROM request_fold WHERE id < last.id FOR UPDATE SKIP LOCKED));
+    DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM workspace_delta WHERE xid < pg_snapshot_xmin(last.position) FOR UPDATE SKIP LOCKED));
     WITH old AS (
         (SELECT request_id AS id FROM workflow_execution
         WHERE status = 'COMPLETED' AND finished_at < completed_before ORDER BY finished_at LIMIT most)
         UNION ALL
         (SELECT id FROM workflow_execution_queue WHERE failed_at < failed_before ORDER BY failed_at LIMIT most)
         LIMIT most
-    ), doomed AS MATERIALIZED (
+    )
+    SELECT array_agg(d.id) INTO doomed FROM (
         SELECT q.id FROM workflow_execution_queue q
         WHERE q.id = ANY (ARRAY(SELECT id FROM old)) AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
-            SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, folded))
+            SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
         FOR UPDATE OF q SKIP LOCKED
-    ), forgotten AS (
-        DELETE FROM request_event WHERE request_id = ANY (ARRAY(SELECT id FROM doomed))
-    ), gone AS (
-        DELETE FROM workflow_execution_queue WHERE id = ANY (ARRAY(SELECT id FROM doomed))
-        RETURNING workspace_id, status
-    ), noted AS (
-        INSERT INTO workspace_delta (workspace_id, completed, failed)
-        SELECT workspace_id, -count(*) FILTER (WHERE status = 'COMPLETED'), -count(*) FILTER (WHERE status = 'FAILED')
-        FROM gone GROUP BY workspace_id
-    )
-    SELECT count(*) INTO pruned FROM gone;
+    ) d;
+    -- First all in one part; if a row is locked, each request in a part of its own.
+    FOR try IN 0..coalesce(cardinality(doomed), 0) LOOP
+        EXIT WHEN doomed IS NULL OR skipped > 10;
+        part := CASE WHEN try = 0 THEN doomed ELSE doomed[try:try] END;
+        BEGIN
+            WITH forgotten AS (
+                DELETE FROM request_event WHERE request_id = ANY (part)
+            ), gone AS (
+                DELETE FROM workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
+            ), noted AS (
+                INSERT INTO workspace_delta (workspace_id, completed, failed)
+                SELECT workspace_id, -count(*) FILTER (WHERE status = 'COMPLETED'), -count(*) FILTER (WHERE status = 'FAILED')
+                FROM gone GROUP BY workspace_id
+            )
+            SELECT pruned + count(*) INTO pruned FROM gone;
+            EXIT WHEN try = 0;
+        EXCEPTION WHEN lock_not_available THEN
+            skipped := skipped + (try > 0)::integer;
+        END;
+    END LOOP;
     RETURN pruned;
 END
 $$;
@@ -1834,7 +1868,18 @@ CREATE TABLE public.workspace_delta (
     dispatched bigint DEFAULT 0 NOT NULL,
     completed bigint DEFAULT 0 NOT NULL,
     failed bigint DEFAULT 0 NOT NULL,
-    open_bytes bigint DEFAULT 0 NOT NULL
+    open_bytes bigint DEFAULT 0 NOT NULL,
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL
+);
+
+ALTER TABLE public.workspace_delta ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.workspace_delta_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE public.workspace_turn (
@@ -1957,6 +2002,9 @@ ALTER TABLE ONLY public.workflow_execution
 ALTER TABLE ONLY public.workflow_execution_queue
     ADD CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.workspace_delta
+    ADD CONSTRAINT workspace_delta_pkey PRIMARY KEY (xid, id);
+
 ALTER TABLE ONLY public.workspace
     ADD CONSTRAINT workspace_pkey PRIMARY KEY (id);
 
@@ -2000,6 +2048,8 @@ CREATE INDEX job_lease_expiry ON public.job_lease USING btree (expires_at);
 CREATE INDEX job_lease_nodes ON public.job_lease USING btree (queue_id, token) WHERE nodes;
 
 CREATE INDEX job_lease_queue ON public.job_lease USING btree (queue_id, token);
+
+CREATE INDEX job_scheduled ON public.job USING btree (queue_id, id) WHERE (run_at IS NOT NULL);
 
 CREATE INDEX job_waiting_due ON public.job_waiting USING btree (queue_id, run_at, job_id) WHERE (NOT ready);
 

@@ -17,6 +17,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 const CONFIGURE: &str = sql!("session/configure");
+const LIMIT_HEARTBEATS: &str = sql!("session/limit_heartbeats");
 const DISCARD_PLANS: &str = sql!("session/discard_plans");
 /// A connection discards its cached plans after this many uses.
 const DISCARD_PLANS_EVERY: usize = 1_000;
@@ -85,8 +86,36 @@ fn roots(options: &PostgresOptions) -> Result<RootCertStore> {
     Ok(roots)
 }
 
-/// Builds the pool without connecting.
-pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool> {
+/// What the connections of a pool are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Any operation.
+    Calls,
+    /// Renewals of leases, named locks and heartbeats of instances: short statements, which must not wait for calls.
+    Heartbeats,
+}
+
+impl Purpose {
+    /// The most connections of the pool.
+    fn max_size(self, options: &PostgresOptions) -> usize {
+        match self {
+            Self::Calls => options.max_connections,
+            Self::Heartbeats => options.heartbeat_connections(),
+        }
+    }
+
+    /// The statements that configure a connection.
+    fn configure(self) -> String {
+        match self {
+            Self::Calls => CONFIGURE.to_owned(),
+            Self::Heartbeats => format!("{CONFIGURE};\n{LIMIT_HEARTBEATS}"),
+        }
+    }
+}
+
+/// Builds a pool without connecting.
+pub(crate) fn build(options: &PostgresOptions, address: Address, purpose: Purpose) -> Result<Pool> {
+    let configure: Arc<str> = purpose.configure().into();
     let manager = Manager::from_config(
         address.config,
         address.tls,
@@ -95,16 +124,17 @@ pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool>
         },
     );
     Pool::builder(manager)
-        .max_size(options.max_connections)
+        .max_size(purpose.max_size(options))
         // The connection used last has its plans and catalog entries cached.
         .queue_mode(QueueMode::Lifo)
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .wait_timeout(Some(options.connect_timeout))
         .create_timeout(Some(options.connect_timeout))
-        .post_create(Hook::async_fn(|client, _| {
+        .post_create(Hook::async_fn(move |client, _| {
+            let configure = Arc::clone(&configure);
             Box::pin(async move {
                 client
-                    .batch_execute(CONFIGURE)
+                    .batch_execute(&configure)
                     .await
                     .map_err(HookError::Backend)
             })
