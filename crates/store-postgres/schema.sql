@@ -179,6 +179,7 @@ CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, 
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET jit TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -832,6 +833,7 @@ CREATE FUNCTION public.leasehold_job_enqueue(queue text, kind text, payload json
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET jit TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE

@@ -1,5 +1,5 @@
 -- Enqueues a request within the caller's transaction and returns its id; a public function.
--- release: 4
+-- release: 5
 -- Returns the id of a new request, or of the one that holds the idempotency key with the same definition and params; that one may have been
 -- pruned.
 -- Fails with no_data_found (no such workspace or definition), insufficient_privilege (definition of another workspace),
@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION leasehold_enqueue(
     enqueued_by text DEFAULT 'sql',
     options jsonb DEFAULT NULL
 ) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -1,5 +1,5 @@
 -- Enqueues a job within the caller's transaction and returns its id; a public function.
--- release: 3
+-- release: 4
 -- Returns the id of the new job, or of the job that holds the deduplication key.
 CREATE OR REPLACE FUNCTION leasehold_job_enqueue(
     queue text,
@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION leasehold_job_enqueue(
     trace_context text DEFAULT NULL,
     options jsonb DEFAULT NULL
 ) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

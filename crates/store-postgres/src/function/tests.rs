@@ -285,3 +285,17 @@ async fn overload_of_another_role_is_not_taken_for_an_applied_function() {
     assert_eq!(created.len(), 1, "{created:?}");
     assert_eq!(callable().await, (false, true));
 }
+
+/// `enable_seqscan = off` makes a plan with a sequential scan look expensive, so PostgreSQL would compile it: 170 ms for each call.
+#[test]
+fn functions_that_run_in_connections_of_users_are_not_compiled_by_jit() {
+    let public: Vec<_> = FUNCTIONS
+        .all()
+        .filter(|function| function.statement().contains("SECURITY DEFINER"))
+        .collect();
+    assert!(public.iter().any(|f| f.name == "leasehold_enqueue"));
+    for function in public {
+        let sets = function.statement().contains("SET jit = off");
+        assert!(sets, "{} does not set jit = off", function.name);
+    }
+}
