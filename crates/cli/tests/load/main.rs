@@ -10,6 +10,7 @@ mod attack;
 mod attacks;
 mod bad_clients;
 mod hostile;
+mod locks;
 mod memory;
 mod neighbour;
 mod server_process;
