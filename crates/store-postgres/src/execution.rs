@@ -183,7 +183,7 @@ impl PostgresStore {
             .await
             .map_err(postgres(CONTEXT))?;
         let now = self.given_now();
-        let mut finished = end_dispatched(now, &**client, &statement, by, ends).await?;
+        let mut finished = end_dispatched(now, &***client, &statement, by, ends).await?;
         if finished.len() < ends.ids.len() {
             let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
             let lock = sql!("execution/lock_free");
@@ -191,7 +191,7 @@ impl PostgresStore {
             transaction.commit().await.map_err(postgres(CONTEXT))?;
         }
         let known = if finished.len() < ends.ids.len() {
-            unfinished(&**client, ends, &finished).await?
+            unfinished(&***client, ends, &finished).await?
         } else {
             HashMap::new()
         };

@@ -50,13 +50,13 @@ mod tests {
     use crate::error::busy;
     use leasehold_store::ErrorKind;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn wait_ends_after_its_time_with_the_error_of_the_lock() {
-        let (mut wait, begun) = (LockWait::begin(), tokio::time::Instant::now());
+        let (mut wait, begun) = (LockWait::begin(), Instant::now());
         assert!(wait.pause_after(busy("test")).await.is_ok());
         wait.until = Instant::now();
         assert!(wait.pause_after(busy("test")).await.is_err());
-        assert_eq!(begun.elapsed(), FIRST_PAUSE);
+        assert!(begun.elapsed() >= FIRST_PAUSE);
     }
 
     #[tokio::test]

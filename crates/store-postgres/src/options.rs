@@ -19,7 +19,7 @@ pub struct PostgresOptions {
     /// How long an operation waits for a connection before it fails as unavailable.
     pub connect_timeout: Duration,
     /// How long an operation may use a connection before it fails as unavailable and the connection is closed. Heartbeats may take ten seconds
-    /// at most; migrations, rebuilds and pruning may take longer while the server answers other connections.
+    /// at most, reads thirty; migrations, rebuilds and pruning may take longer while the server answers other connections.
     pub call_timeout: Duration,
     /// Whether to receive notifications of other processes, on a connection outside the pool. Must be off behind a connection pooler in
     /// transaction mode.

@@ -8,7 +8,6 @@ mod storm;
 use crate::support;
 
 use leasehold_store_conformance::{Fixture, clock};
-use leasehold_testkit::TestDatabase;
 use std::sync::Arc;
 use std::time::Duration;
 use support::raw::connect;
@@ -16,7 +15,6 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 
 const LOCK_ROWS: &str = include_str!("sql/lock_rows.sql");
-const DEADLOCKS: &str = include_str!("sql/deadlocks.sql");
 
 /// How long a call may take that meets a locked row.
 const PROMPT: Duration = Duration::from_millis(1_500);
@@ -53,9 +51,4 @@ fn id(id: impl std::fmt::Display) -> String {
 async fn promptly<T>(call: impl Future<Output = T>) -> T {
     let answer = timeout(PROMPT, call).await;
     answer.expect("the call waits for a locked row of another request")
-}
-
-async fn deadlocks(database: &TestDatabase) -> i64 {
-    let client = connect(database).await;
-    client.query_one(DEADLOCKS, &[]).await.unwrap().get(0)
 }

@@ -1,12 +1,15 @@
-//! Lists of a queue cost what the queue has, and a fold costs what is new, whatever else the database has.
+//! Lists of a queue cost what the queue has, a fold costs what is new, and counts after a burst cost the same as before it.
 #![allow(clippy::unwrap_used)]
 
 use crate::explain;
 use crate::support;
 
 use leasehold_store::sql::expand;
+use leasehold_store_conformance::{Fixture, clock};
 use leasehold_store_postgres::INCLUDES;
+use leasehold_testbed::TestWorkspace;
 use serde_json::Value;
+use std::sync::Arc;
 use support::raw::connect;
 use tokio_postgres::Client;
 
@@ -26,6 +29,7 @@ const COMPLETED: &str = include_str!("../sql/job/list_completed_of_queue.sql");
 const FAILED: &str = include_str!("../sql/job/list_failed_of_queue.sql");
 const QUEUED: &str = include_str!("../sql/job/list_queued_of_queue.sql");
 const RUNNING: &str = include_str!("../sql/job/list_running_of_queue.sql");
+const COUNTS: &str = include_str!("../sql/request/counts.sql");
 
 /// Returns the buffers of the second run of a list of 20 jobs, and how many it returned.
 async fn cost(client: &Client, statement: &str, queue: i32) -> (u64, u64) {
@@ -83,4 +87,40 @@ async fn fold_under_an_old_snapshot_reads_no_dead_deltas() {
     let buffers = explain::read(&answer).buffers;
     assert!(buffers < 40, "{buffers} buffers");
     reader.batch_execute("COMMIT").await.unwrap();
+}
+
+/// While nothing is claimed, only the event folder folds, after up to 16 seconds. Counts must not read a burst of other workspaces each time.
+#[tokio::test]
+async fn counts_after_a_burst_without_claims_read_only_what_is_new() {
+    let clock = clock();
+    let database = support::database().await;
+    let client = connect(&database).await;
+    client.execute(CONFIGURE, &[]).await.unwrap();
+    let store = support::store(&database, clock.clone());
+    let f = Fixture::new(Arc::new(store), clock);
+    let (busy, quiet) = (f.workspace(10).await, f.workspace(10).await);
+    f.enqueue(&quiet, 3).await;
+    for _ in 0..20 {
+        f.enqueue(&busy, 1_000).await;
+    }
+    let burst = counts_cost(&client, &quiet).await;
+    assert!(burst > 300, "the burst is not folded: {burst} buffers");
+    assert_eq!(f.counts(quiet.workspace).await.pending, 3);
+    let folded = counts_cost(&client, &quiet).await;
+    println!("counts: {burst} buffers before, {folded} after the first read");
+    assert!(folded < 60, "{folded} buffers");
+    assert_eq!(f.counts(busy.workspace).await.pending, 20_000);
+}
+
+/// Returns the buffers that the counts of a workspace touch.
+async fn counts_cost(client: &Client, of: &TestWorkspace) -> u64 {
+    let prepare = PREPARE
+        .replace("{types}", "uuid")
+        .replace("{statement}", COUNTS);
+    client.batch_execute(&prepare).await.unwrap();
+    let explain = EXPLAIN.replace("{arguments}", &format!("'{}'", of.workspace));
+    client.query_one(&explain, &[]).await.unwrap();
+    let answer: Value = client.query_one(&explain, &[]).await.unwrap().get(0);
+    client.batch_execute("DEALLOCATE read_cost").await.unwrap();
+    explain::read(&answer).buffers
 }

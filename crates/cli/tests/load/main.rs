@@ -9,6 +9,7 @@
 mod attack;
 mod attacks;
 mod bad_clients;
+mod held_locks;
 mod hostile;
 mod locks;
 mod memory;

@@ -6,7 +6,7 @@ use leasehold_store_conformance::factory::{LEASE, ok};
 use leasehold_store_conformance::graph_factory::{StartedGraph, graph};
 use leasehold_store_conformance::graph_invariants;
 use leasehold_store_conformance::job_factory::{
-    WORKER, completed, finish_each, job_ids, job_refs, new_job, payload,
+    WORKER, completed, finish_each, job_ids, job_refs, job_with_dedup_key, new_job, payload,
 };
 use std::time::Duration;
 
@@ -155,4 +155,25 @@ async fn locked_cursor_does_not_stop_claims_of_the_queue() {
     f.enqueue_jobs(1).await;
     f.claim_job().await;
     assert_eq!(f.claim_jobs(10).await, []);
+}
+
+/// A claim requeues expired jobs of all queues; a locked note or key of one of them must not stop it.
+#[tokio::test]
+async fn locked_note_or_key_of_an_expired_job_does_not_stop_claims() {
+    for table in ["job_note", "job_key"] {
+        let (f, operator) = open_fixture().await;
+        let new = [job_with_dedup_key("k", None), new_job()];
+        f.enqueue_new_jobs(&new).await;
+        let jobs = f.claim_jobs(2).await;
+        let progress = payload(1);
+        let reported = f.store.job_progress(WORKER, jobs[0].claim(), &progress);
+        assert!(ok(reported.await));
+        lock(&operator, table, &format!("job_id = {}", jobs[0].id)).await;
+        f.advance(3_600);
+        let again = promptly(f.claim_jobs(10)).await;
+        assert_eq!(job_ids(&again), [jobs[1].id], "{table}");
+        unlock(&operator).await;
+        let requeued = f.claim_jobs(10).await;
+        assert_eq!(job_ids(&requeued), [jobs[0].id], "{table}");
+    }
 }
