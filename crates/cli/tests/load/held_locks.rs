@@ -133,8 +133,10 @@ async fn run_tasks(served: &ServerProcess, tenant: &Tenant) -> Vec<String> {
 async fn claim_job(served: &ServerProcess) -> i64 {
     let claim = json!({ "worker": "w", "max": 1, "lease_ms": 600_000, "wait_ms": 0 });
     let path = format!("/v1/queues/{QUEUE}/claim");
-    let claimed = served.post(&path, claim).await;
-    claimed["jobs"][0]["token"].as_i64().unwrap()
+    let body = claim.to_string();
+    let claimed = served.call("POST", &path, Some(&body)).await;
+    assert_eq!(claimed.status, 200, "{}", claimed.text());
+    document(&claimed)["jobs"][0]["token"].as_i64().unwrap()
 }
 
 /// Locks a row of every kind: of the tenant, of its executions and its queue, and of a named lock.

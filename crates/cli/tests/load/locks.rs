@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::time::interval;
+use tokio::time::{interval, interval_at};
 use tokio_postgres::{Client, NoTls};
 
 const LOCK_ROW: &str = include_str!("sql/lock_row.sql");
@@ -24,13 +24,13 @@ const TENANTS: usize = 20;
 /// Programs that lock at once.
 const LOCKERS: usize = 4;
 /// How long the tenants run without locks first.
-const QUIET: Duration = Duration::from_secs(4);
+const QUIET: Duration = Duration::from_secs(6);
 /// The longest time that a lock is held.
 const MAX_HOLD: f64 = 2.0;
 /// Between two reads of a running request.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Between two executions of a tenant, so that the tenants alone do not use all processors.
-const PACE: Duration = Duration::from_secs(1);
+const PACE: Duration = Duration::from_secs(5);
 fn duration() -> Duration {
     Duration::from_secs(sized(8, 60))
 }
@@ -101,8 +101,10 @@ async fn run_storm(tables: bool) -> Storm {
     let quiet = run_tenants(&mut served, &tenants, "quiet", QUIET).await;
     let stop = Arc::new(AtomicBool::new(false));
     let mut lockers = Vec::new();
-    for _ in 0..LOCKERS {
+    for locker in 0..LOCKERS {
         let client = connect(&database).await;
+        // One program locks tables, so that most of the time none is locked.
+        let tables = tables && locker == 0;
         let (victims, stop) = (victims.clone(), Arc::clone(&stop));
         lockers.push(tokio::spawn(take_locks(client, victims, tables, stop)));
     }
@@ -144,8 +146,11 @@ async fn run_tenants(
     let working: Vec<_> = tenants
         .iter()
         .cloned()
-        .map(|(tenant, definition)| {
-            tokio::spawn(work(tenant, definition, phase, Arc::clone(&stop)))
+        .zip(0u32..)
+        .map(|((tenant, definition), number)| {
+            // Each begins at another time.
+            let first = PACE * number / u32::try_from(TENANTS).unwrap();
+            tokio::spawn(work(tenant, definition, phase, first, Arc::clone(&stop)))
         })
         .collect();
     let begun = Instant::now();
@@ -185,7 +190,7 @@ async fn take_locks(
     while !stop.load(Ordering::Acquire) {
         client.batch_execute("BEGIN").await.unwrap();
         let mut locked = 1;
-        if tables && fastrand::u32(0..4) == 0 {
+        if tables && fastrand::bool() {
             let table = TABLES[fastrand::usize(0..TABLES.len())];
             let statement = LOCK_TABLE.replace("{table}", table);
             client.batch_execute(&statement).await.unwrap();
@@ -205,15 +210,16 @@ async fn take_locks(
     locks
 }
 
-/// Runs one execution after the other until stopped. Returns how long each took from its enqueue to its end.
+/// Runs one execution after the other until stopped, from the time `first` on. Returns how long each took from its enqueue to its end.
 async fn work(
     tenant: Tenant,
     definition: String,
     phase: &'static str,
+    first: Duration,
     stop: Arc<AtomicBool>,
 ) -> Vec<Duration> {
     let mut runs = Vec::new();
-    let mut executions = interval(PACE);
+    let mut executions = interval_at(tokio::time::Instant::now() + first, PACE);
     while !stop.load(Ordering::Acquire) {
         executions.tick().await;
         let begun = Instant::now();
