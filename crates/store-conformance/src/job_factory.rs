@@ -203,7 +203,7 @@ impl Fixture {
         claims: &[JobRef],
         lease: Duration,
     ) -> Vec<JobId> {
-        let mut held = ok(self.store.job_renew(worker, claims, lease).await);
+        let mut held = ok(self.store.job_renew(worker, claims, lease).await).renewed;
         held.sort_unstable();
         held
     }

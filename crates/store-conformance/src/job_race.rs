@@ -337,7 +337,7 @@ pub async fn renewal_that_races_expiry_holds_or_is_lost(f: Fixture) {
         let swept = sweep.await.expect("the sweep did not panic");
         let held = renew.await.expect("the renewal did not panic");
         let running = f.job(job.id).await.status == JobStatus::Running;
-        if held.is_empty() {
+        if held.renewed.is_empty() {
             f.requeue_expired_jobs().await;
         } else {
             assert!(swept.is_empty() && running, "a held lease was swept");
