@@ -31,8 +31,12 @@ const MAX_HOLD: f64 = 2.0;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Between two executions of a tenant, so that the tenants alone do not use all processors.
 const PACE: Duration = Duration::from_secs(5);
-fn duration() -> Duration {
-    Duration::from_secs(sized(8, 60))
+/// How long the tenants run without locks, and beside them. Whatever waits for a locked table runs afterwards, so that storm is shorter.
+fn durations(tables: bool) -> (Duration, Duration) {
+    match tables {
+        false => (QUIET, Duration::from_secs(sized(8, 60))),
+        true => (PACE, Duration::from_secs(sized(5, 60))),
+    }
 }
 
 /// The tables whose rows are locked.
@@ -98,7 +102,8 @@ async fn run_storm(tables: bool) -> Storm {
     let victims: Vec<String> = victims
         .map(|(tenant, _)| tenant.workspace.clone())
         .collect();
-    let quiet = run_tenants(&mut served, &tenants, "quiet", QUIET).await;
+    let (alone, beside) = durations(tables);
+    let quiet = run_tenants(&mut served, &tenants, "quiet", alone).await;
     let stop = Arc::new(AtomicBool::new(false));
     let mut lockers = Vec::new();
     for locker in 0..LOCKERS {
@@ -108,7 +113,7 @@ async fn run_storm(tables: bool) -> Storm {
         let (victims, stop) = (victims.clone(), Arc::clone(&stop));
         lockers.push(tokio::spawn(take_locks(client, victims, tables, stop)));
     }
-    let locked = run_tenants(&mut served, &tenants, "locked", duration()).await;
+    let locked = run_tenants(&mut served, &tenants, "locked", beside).await;
     stop.store(true, Ordering::Release);
     let mut locks = 0;
     for locker in lockers {
@@ -190,7 +195,8 @@ async fn take_locks(
     while !stop.load(Ordering::Acquire) {
         client.batch_execute("BEGIN").await.unwrap();
         let mut locked = 1;
-        if tables && fastrand::bool() {
+        let is_table = tables && fastrand::bool();
+        if is_table {
             let table = TABLES[fastrand::usize(0..TABLES.len())];
             let statement = LOCK_TABLE.replace("{table}", table);
             client.batch_execute(&statement).await.unwrap();
@@ -202,7 +208,12 @@ async fn take_locks(
         }
         if locked > 0 {
             locks += 1;
-            let seconds = fastrand::f64() * MAX_HOLD;
+            let seconds = fastrand::f64()
+                * if is_table {
+                    sized(0.5, MAX_HOLD)
+                } else {
+                    MAX_HOLD
+                };
             client.query_one(HOLD_LOCK, &[&seconds]).await.unwrap();
         }
         client.batch_execute("ROLLBACK").await.unwrap();
