@@ -91,18 +91,9 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
         if arguments.repeat > 1 {
             println!("test: run {turn} of {}", arguments.repeat);
         }
-        let has_examples = arguments.has_examples() && turn == 1;
-        // Examples are compiled by Cargo while the first programs wait for servers.
-        let (tests, examples) = thread::scope(|scope| {
-            let examples =
-                has_examples.then(|| scope.spawn(|| examples(arguments, &environment, &interrupt)));
-            let tests = pool::run(&programs, arguments, &environment, &interrupt);
-            (tests, examples.map(thread::ScopedJoinHandle::join))
-        });
-        outcome.add(tests?);
-        if let Some(examples) = examples {
-            let panicked = |_| anyhow!("the thread that runs examples panicked");
-            outcome.add(examples.map_err(panicked)??);
+        outcome.add(pool::run(&programs, arguments, &environment, &interrupt)?);
+        if arguments.has_examples() && turn == 1 {
+            outcome.add(examples(arguments, &environment, &interrupt)?);
         }
     }
     let took = begun.elapsed();
@@ -160,31 +151,20 @@ fn environment(
     variables
 }
 
-/// The examples in doc comments, which only Cargo can run. Shows one line, or everything if one failed.
+/// The examples in doc comments, which only Cargo can run.
 fn examples(
     arguments: &TestArguments,
     environment: &[(&'static str, String)],
     interrupt: &Interrupt,
 ) -> Result<Outcome> {
-    let begun = Instant::now();
+    println!("test: examples in doc comments");
     let mut command = workspace::cargo();
-    command.args(["test", "--quiet", "--doc", "--locked", "--no-fail-fast"]);
+    command.args(["test", "--doc", "--locked", "--no-fail-fast"]);
     programs::narrow(&mut command, &arguments.package);
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     let mut outcome = Outcome::default();
-    let mut output = String::new();
-    let status = child::read(&mut command, interrupt, |line| {
-        outcome.read("doc", line);
-        output.push_str(line);
-        output.push('\n');
-    })?;
+    let status = child::run(&mut command, interrupt, |line| outcome.read("doc", line))?;
     outcome.settle("doc", status.success());
-    let details = if status.success() { "" } else { &output };
-    print!(
-        "test: examples in doc comments: {} passed in {}\n{details}",
-        outcome.passed,
-        minutes(begun.elapsed())
-    );
     Ok(outcome)
 }
 
