@@ -81,7 +81,10 @@ BEGIN
                 WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
             ) fresh
             UNION ALL
+            SELECT workspace_id, pending, open_bytes FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            UNION ALL
             SELECT workspace_id, pending, open_bytes FROM workspace_delta
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         WHERE e.workspace_id = of_workspace;
         own_requests := late.pending;
@@ -321,6 +324,7 @@ DECLARE
     touched uuid[];
     held uuid[];
     events bigint;
+    own xid8 := pg_current_xact_id_if_assigned();
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
@@ -339,7 +343,10 @@ BEGIN
         SELECT workspace_id, request_id FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
         UNION ALL
+        SELECT workspace_id, NULL FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+        UNION ALL
         SELECT workspace_id, NULL FROM workspace_delta
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
     ) e;
     IF touched IS NULL THEN
         RETURN 0;
@@ -359,9 +366,15 @@ BEGIN
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
-    ), parked AS (
-        DELETE FROM workspace_delta d USING unnest(held) AS h (id) WHERE d.workspace_id = h.id
-        RETURNING d.*
+    ), parked AS MATERIALIZED (
+        SELECT d.* FROM (
+            SELECT ctid AS tid, * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+            UNION ALL
+            SELECT ctid AS tid, * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+        ) d
+        WHERE pg_visible_in_snapshot(d.xid, seen) OR d.xid = own
+    ), deleted AS (
+        DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(SELECT tid FROM parked)) AND xmax = '0'
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
             sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched,
@@ -430,7 +443,7 @@ BEGIN
         coalesce((SELECT turn FROM workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM admission_number))::bigint;
-    DELETE FROM request_fold WHERE id = last.id;
+    DELETE FROM request_fold WHERE id = last.id AND xmax = '0';
     RETURN events;
 END
 $$;
@@ -776,8 +789,9 @@ BEGIN
             END IF;
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
                 WITH gone AS (
+                    -- A version that another transaction has locked (xmax) stays until it is pruned; only the highest is read.
                     DELETE FROM job_cursor c
-                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version
+                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version AND c.xmax = '0'
                 )
                 INSERT INTO job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
                 VALUES (p_queue, line.priority, line.version + 1, to_xid,
@@ -914,10 +928,24 @@ BEGIN
         SELECT l.* FROM job_lease l
         WHERE l.expires_at > p_from AND l.expires_at <= moment
         ORDER BY l.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
-    ), entry AS MATERIALIZED (
+    ), held AS MATERIALIZED (
         SELECT p.token, p.queue_id, p.worker, e.id, e.ends, e.attempt, e.ordinal,
             e.ends <= moment AND row_number() OVER (ORDER BY e.ends, e.id) <= p_limit AS over
         FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
+    ), note AS MATERIALIZED (
+        SELECT n.job_id FROM job_note n WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+    ), key AS MATERIALIZED (
+        SELECT k.job_id FROM job_key k WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+    ), busy AS MATERIALIZED (
+        SELECT n.job_id AS id FROM job_note n
+        WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM note o WHERE o.job_id = n.job_id)
+        UNION ALL
+        SELECT k.job_id FROM job_key k
+        WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM key o WHERE o.job_id = k.job_id)
+    ), entry AS MATERIALIZED (
+        SELECT h.token, h.queue_id, h.worker, h.id, h.ends, h.attempt, h.ordinal,
+            h.over AND NOT EXISTS (SELECT FROM busy b WHERE b.id = h.id) AS over
+        FROM held h
     ), rest AS (
         SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
             array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
@@ -974,8 +1002,9 @@ DECLARE
     wakes boolean := false;
     held record;
 BEGIN
+    PERFORM set_config('lock_timeout', '200ms', true);
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
+        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         low := p_first[i];
@@ -1111,7 +1140,7 @@ DECLARE
     given bigint[];
 BEGIN
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
+        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         ends_at := moment + p_lease_us::double precision * interval '1 microsecond';
@@ -1184,45 +1213,64 @@ CREATE FUNCTION public.leasehold_prune(completed_before timestamp with time zone
     SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
-    folded pg_snapshot;
-    pruned bigint;
+    last request_fold;
+    doomed uuid[];
+    part uuid[];
+    pruned bigint := 0;
+    skipped integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     PERFORM leasehold_fold();
-    SELECT position INTO folded FROM request_fold ORDER BY id DESC LIMIT 1;
+    PERFORM set_config('lock_timeout', '20ms', true);
+    SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
+    -- What folds left behind because it was locked.
+    DELETE FROM request_fold WHERE id = ANY (ARRAY(SELECT id FROM request_fold WHERE id < last.id FOR UPDATE SKIP LOCKED));
+    DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM workspace_delta WHERE xid < pg_snapshot_xmin(last.position) FOR UPDATE SKIP LOCKED));
     WITH old AS (
         (SELECT request_id AS id FROM workflow_execution
         WHERE status = 'COMPLETED' AND finished_at < completed_before ORDER BY finished_at LIMIT most)
         UNION ALL
         (SELECT id FROM workflow_execution_queue WHERE failed_at < failed_before ORDER BY failed_at LIMIT most)
         LIMIT most
-    ), doomed AS MATERIALIZED (
-        SELECT q.id, q.workspace_id, q.definition_id, q.idempotency_key, q.dedupe_until,
-            CASE WHEN q.idempotency_key IS NOT NULL AND q.dedupe_until IS NOT NULL
-                THEN sha256(convert_to(q.params::text, 'UTF8')) END AS params_hash
-        FROM workflow_execution_queue q
-        WHERE q.id = ANY (ARRAY(SELECT id FROM old)) AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
-            SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, folded))
-        FOR UPDATE OF q SKIP LOCKED
-    ), kept AS (
-        INSERT INTO kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
-        SELECT d.workspace_id, d.id, d.definition_id, d.dedupe_until, d.idempotency_key, d.params_hash
-        FROM doomed d WHERE d.params_hash IS NOT NULL ORDER BY d.workspace_id, d.idempotency_key COLLATE "C"
-        ON CONFLICT (workspace_id, key) DO UPDATE
-        SET request_id = excluded.request_id, definition_id = excluded.definition_id, dedupe_until = excluded.dedupe_until,
-            params_hash = excluded.params_hash
-        WHERE k.dedupe_until < excluded.dedupe_until
-    ), forgotten AS (
-        DELETE FROM request_event WHERE request_id = ANY (ARRAY(SELECT id FROM doomed))
-    ), gone AS (
-        DELETE FROM workflow_execution_queue WHERE id = ANY (ARRAY(SELECT id FROM doomed))
-        RETURNING workspace_id, status
-    ), noted AS (
-        INSERT INTO workspace_delta (workspace_id, completed, failed)
-        SELECT workspace_id, -count(*) FILTER (WHERE status = 'COMPLETED'), -count(*) FILTER (WHERE status = 'FAILED')
-        FROM gone GROUP BY workspace_id
     )
-    SELECT count(*) INTO pruned FROM gone;
+    SELECT array_agg(d.id) INTO doomed FROM (
+        SELECT q.id FROM workflow_execution_queue q
+        WHERE q.id = ANY (ARRAY(SELECT id FROM old)) AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
+            SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+        FOR UPDATE OF q SKIP LOCKED
+    ) d;
+    -- First all in one part; if a row is locked, each request in a part of its own.
+    FOR try IN 0..coalesce(cardinality(doomed), 0) LOOP
+        EXIT WHEN doomed IS NULL OR skipped > 10;
+        part := CASE WHEN try = 0 THEN doomed ELSE doomed[try:try] END;
+        BEGIN
+            WITH kept AS (
+                INSERT INTO kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
+                SELECT q.workspace_id, q.id, q.definition_id, q.dedupe_until, q.idempotency_key,
+                    sha256(convert_to(q.params::text, 'UTF8'))
+                FROM workflow_execution_queue q
+                WHERE q.id = ANY (part) AND q.idempotency_key IS NOT NULL AND q.dedupe_until IS NOT NULL
+                ORDER BY q.workspace_id, q.idempotency_key COLLATE "C"
+                ON CONFLICT (workspace_id, key) DO UPDATE
+                SET request_id = excluded.request_id, definition_id = excluded.definition_id, dedupe_until = excluded.dedupe_until,
+                    params_hash = excluded.params_hash
+                WHERE k.dedupe_until < excluded.dedupe_until
+            ), forgotten AS (
+                DELETE FROM request_event WHERE request_id = ANY (part)
+            ), gone AS (
+                DELETE FROM workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
+            ), noted AS (
+                INSERT INTO workspace_delta (workspace_id, completed, failed)
+                SELECT workspace_id, -count(*) FILTER (WHERE status = 'COMPLETED'), -count(*) FILTER (WHERE status = 'FAILED')
+                FROM gone GROUP BY workspace_id
+            )
+            SELECT pruned + count(*) INTO pruned FROM gone;
+            EXIT WHEN try = 0;
+        EXCEPTION WHEN lock_not_available THEN
+            skipped := skipped + (try > 0)::integer;
+        END;
+    END LOOP;
     RETURN pruned;
 END
 $$;
@@ -1941,10 +1989,19 @@ CREATE TABLE public.workspace_delta (
     dispatched bigint DEFAULT 0 NOT NULL,
     completed bigint DEFAULT 0 NOT NULL,
     failed bigint DEFAULT 0 NOT NULL,
-    open_bytes bigint DEFAULT 0 NOT NULL
+    open_bytes bigint DEFAULT 0 NOT NULL,
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL
 );
 
-ALTER TABLE ONLY public.workspace_delta REPLICA IDENTITY FULL;
+ALTER TABLE public.workspace_delta ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.workspace_delta_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE public.workspace_turn (
     workspace_id uuid NOT NULL,
@@ -2072,6 +2129,9 @@ ALTER TABLE ONLY public.workflow_execution_queue
 ALTER TABLE ONLY public.workspace_catalog
     ADD CONSTRAINT workspace_catalog_pkey PRIMARY KEY (workspace_id);
 
+ALTER TABLE ONLY public.workspace_delta
+    ADD CONSTRAINT workspace_delta_pkey PRIMARY KEY (xid, id);
+
 ALTER TABLE ONLY public.workspace
     ADD CONSTRAINT workspace_pkey PRIMARY KEY (id);
 
@@ -2115,6 +2175,8 @@ CREATE INDEX job_lease_expiry ON public.job_lease USING btree (expires_at);
 CREATE INDEX job_lease_nodes ON public.job_lease USING btree (queue_id, token) WHERE nodes;
 
 CREATE INDEX job_lease_queue ON public.job_lease USING btree (queue_id, token);
+
+CREATE INDEX job_scheduled ON public.job USING btree (queue_id, id) WHERE (run_at IS NOT NULL);
 
 CREATE INDEX job_waiting_due ON public.job_waiting USING btree (queue_id, run_at, job_id) WHERE (NOT ready);
 

@@ -227,9 +227,14 @@ pub struct LeaseRenewal {
 /// The leases that were renewed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RenewedLeases {
-    /// The jobs still held. A lease missing here is lost: stop the work and discard its result.
+    /// The jobs whose lease was renewed. A lease that is neither here nor in `busy` is lost: stop the work and discard its result.
     #[schema(value_type = Vec<i64>)]
     pub held: Vec<JobId>,
+    /// The jobs whose lease is held but could not be renewed now, because another transaction has locked it in the database. It ends as before:
+    /// renew it again soon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<i64>)]
+    pub busy: Vec<JobId>,
 }
 
 /// Claimed jobs to finish.

@@ -12,13 +12,13 @@ use crate::error::{ClientError, Result};
 use async_trait::async_trait;
 use leasehold_api::Code;
 use leasehold_api::job::{ClaimOptions, FinishBatch, LeaseRenewal, ProgressReport};
+use leasehold_core::JsonText;
 use leasehold_core::duration::millis;
 use leasehold_core::job::{
-    ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed,
+    ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed,
 };
 use leasehold_core::limits::HTTP_CLAIM_MAX_JOBS;
 use leasehold_core::retry::Backoff;
-use leasehold_core::{JobId, JsonText};
 use leasehold_worker::{JobSource, SourceError, SourceResult};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -220,7 +220,7 @@ impl JobSource for HttpSource {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> SourceResult<Vec<JobId>> {
+    ) -> SourceResult<JobsRenewed> {
         let renewal = LeaseRenewal {
             worker: worker.to_owned(),
             claims: claims
@@ -229,8 +229,11 @@ impl JobSource for HttpSource {
                 .collect(),
             lease_ms: millis(lease),
         };
-        let held = self.0.client.job_renew(&renewal).await;
-        held.map_err(failed)
+        let leases = self.0.client.job_renew(&renewal).await.map_err(failed)?;
+        Ok(JobsRenewed {
+            renewed: leases.held,
+            busy: leases.busy,
+        })
     }
 
     async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {

@@ -146,14 +146,13 @@ impl Client {
         call.waiting(wait).body(claim)?.json().await
     }
 
-    /// Extends leases. Returns the jobs still held; the leases of the others are lost.
+    /// Extends leases. The leases that are neither held nor busy in the answer are lost.
     ///
     /// # Errors
     /// Fails if a value is invalid, or the call fails.
-    pub async fn job_renew(&self, renew: &LeaseRenewal) -> Result<Vec<JobId>> {
+    pub async fn job_renew(&self, renew: &LeaseRenewal) -> Result<RenewedLeases> {
         let call = self.post(&["v1", "jobs", "renew"]);
-        let answer: RenewedLeases = call.body(renew)?.json().await?;
-        Ok(answer.held)
+        call.body(renew)?.json().await
     }
 
     /// Finishes jobs. Returns one answer per finish, in the same order.

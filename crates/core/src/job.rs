@@ -4,7 +4,7 @@
 mod claim;
 mod finish;
 
-pub use claim::{ClaimedJob, JobClaim, JobRef, JobsClaimed};
+pub use claim::{ClaimedJob, JobClaim, JobRef, JobsClaimed, JobsRenewed};
 pub use finish::{JobEnd, JobFinish, JobFinished, RetryMode};
 
 use crate::limits::JOB_WAIT_MAX_DAYS;

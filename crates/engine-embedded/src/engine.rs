@@ -229,6 +229,10 @@ impl From<StoreFailure> for Error {
     fn from(failure: StoreFailure) -> Self {
         let text = failure.to_string();
         match failure {
+            // A locked row concerns one execution.
+            StoreFailure::Error(cause) if matches!(cause.kind, ErrorKind::Contended(_)) => {
+                Self::Failed(text)
+            }
             StoreFailure::Error(cause) if !cause.is_retryable() => Self::Failed(text),
             StoreFailure::Error(_) | StoreFailure::Timeout(_) => Self::Unavailable(text),
         }

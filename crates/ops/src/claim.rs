@@ -2,13 +2,15 @@
 
 use crate::job::{Field, JobOperationError, check_queue_field};
 use crate::job_quota::JobQuotas;
-use leasehold_core::job::{JobClaim, JobEnd, JobFinish, JobFinished, JobRef, RetryMode, WAIT_MAX};
+use leasehold_core::job::{
+    JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsRenewed, RetryMode, WAIT_MAX,
+};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
 use leasehold_core::limits::{
     CLAIM_WAIT_MAX_SECONDS, HTTP_CLAIM_MAX_JOBS, HTTP_ENQUEUE_MAX_JOBS, HTTP_WORKER_NAME_MAX_CHARS,
     JOB_MAX_BATCH,
 };
-use leasehold_core::{JobId, JsonText, KeyId};
+use leasehold_core::{JsonText, KeyId};
 use leasehold_store::Store;
 use leasehold_store::key::Key;
 use std::time::Duration;
@@ -63,13 +65,13 @@ pub fn check_claim(
     })
 }
 
-/// Validates and renews leases; returns the jobs whose lease is still held.
+/// Validates and renews leases.
 pub async fn renew(
     store: &dyn Store,
     owner: &LeaseOwner,
     claims: &[JobRef],
     lease: Duration,
-) -> Result<Vec<JobId>, JobOperationError> {
+) -> Result<JobsRenewed, JobOperationError> {
     let field = Field::default();
     field.number("claims", claims.len(), 1, JOB_MAX_BATCH)?;
     field.time("lease", lease, LEASE_MIN, LEASE_MAX)?;

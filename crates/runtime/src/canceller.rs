@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use leasehold_engine::{Engine, StopAck};
 use leasehold_service::{Next, Service};
-use leasehold_store::Store;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::CancelRequest;
+use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +72,14 @@ impl Canceller {
     }
 }
 
+/// Whether the failure concerns one request only, so that others can be cancelled.
+fn concerns_one(error: &Error) -> bool {
+    match error {
+        Error::Engine(error) => matches!(error, leasehold_engine::Error::Failed(_)),
+        Error::Store(error) => matches!(error.kind, ErrorKind::Contended(_)),
+    }
+}
+
 #[async_trait]
 impl Service for Canceller {
     type Error = Error;
@@ -92,9 +100,18 @@ impl Service for Canceller {
         if any {
             self.store.notify(Notification::Ended).await?;
         }
-        match answers.into_iter().find_map(Result::err) {
+        let (mut outage, mut is_retried) = (None, false);
+        for error in answers.into_iter().filter_map(Result::err) {
+            if concerns_one(&error) {
+                tracing::warn!(%error, "failed to deliver a cancellation; retrying");
+                is_retried = true;
+            } else {
+                outage.get_or_insert(error);
+            }
+        }
+        match outage {
             Some(error) => Err(error),
-            None if is_full => Ok(Next::Now),
+            None if is_full && !is_retried => Ok(Next::Now),
             None => Ok(Next::After(self.options.interval)),
         }
     }

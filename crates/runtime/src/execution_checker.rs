@@ -37,6 +37,24 @@ pub(crate) struct CheckOutcome {
     pub(crate) missing: Vec<Execution>,
     /// The error if the engine did not answer for some.
     pub(crate) error: Option<Error>,
+    /// Whether some were not finished because another transaction has locked their rows.
+    pub(crate) busy: bool,
+}
+
+/// What was written in the store.
+#[derive(Debug, Default)]
+pub(crate) struct EndsWritten {
+    /// The executions that this call finished.
+    pub(crate) ended: Vec<ExecutionId>,
+    /// Whether some were not finished because another transaction has locked their rows.
+    pub(crate) busy: bool,
+}
+
+impl CheckOutcome {
+    fn add(&mut self, written: EndsWritten) {
+        self.ended.extend(written.ended);
+        self.busy |= written.busy;
+    }
 }
 
 impl ExecutionChecker {
@@ -55,8 +73,7 @@ impl ExecutionChecker {
                 Ok(next) => next,
                 // The other answers take long; write the known ends now.
                 Err(_elapsed) => {
-                    let ended = self.finish(std::mem::take(&mut ends)).await?;
-                    outcome.ended.extend(ended);
+                    outcome.add(self.finish(std::mem::take(&mut ends)).await?);
                     continue;
                 }
             };
@@ -82,45 +99,48 @@ impl ExecutionChecker {
                 Err(error @ Error::Unavailable(_)) => outcome.error = Some(error),
             }
             if ends.len() >= FLUSH_SIZE {
-                let ended = self.finish(std::mem::take(&mut ends)).await?;
-                outcome.ended.extend(ended);
+                outcome.add(self.finish(std::mem::take(&mut ends)).await?);
             }
         }
-        outcome.ended.extend(self.finish(ends).await?);
+        outcome.add(self.finish(ends).await?);
         Ok(outcome)
     }
 
-    /// Finishes executions in the store and returns those that this call finished. One that cannot be written does not block the others.
-    pub(crate) async fn finish(&self, ends: Vec<ExecutionFinish>) -> Result<Vec<ExecutionId>> {
+    /// Finishes executions in the store. One that cannot be written does not block the others.
+    pub(crate) async fn finish(&self, ends: Vec<ExecutionFinish>) -> Result<EndsWritten> {
         match self.write(&ends).await {
-            Ok(ended) => return Ok(ended),
+            Ok(written) => return Ok(written),
             Err(error) if error.is_retryable() => return Err(error.into()),
             Err(_) => {}
         }
-        let mut ended = Vec::new();
+        let mut all = EndsWritten::default();
         for end in ends {
             match self.write(std::slice::from_ref(&end)).await {
-                Ok(one) => ended.extend(one),
+                Ok(one) => {
+                    all.ended.extend(one.ended);
+                    all.busy |= one.busy;
+                }
                 Err(error) if error.is_retryable() => return Err(error.into()),
                 Err(error) => tracing::error!(execution = %end.execution, %error,
                     "failed to write the end of an execution; it keeps its slot"),
             }
         }
-        Ok(ended)
+        Ok(all)
     }
 
-    async fn write(&self, ends: &[ExecutionFinish]) -> leasehold_store::Result<Vec<ExecutionId>> {
-        let mut ended = Vec::new();
+    async fn write(&self, ends: &[ExecutionFinish]) -> leasehold_store::Result<EndsWritten> {
+        let mut written = EndsWritten::default();
         if ends.is_empty() {
-            return Ok(ended);
+            return Ok(written);
         }
         let outcomes = self.store.execution_finish(&self.owner, ends).await?;
         for (finish, outcome) in ends.iter().zip(outcomes) {
+            written.busy |= outcome == ExecutionFinished::Busy;
             if let ExecutionFinished::Finished {
                 request, status, ..
             } = outcome
             {
-                ended.push(finish.execution);
+                written.ended.push(finish.execution);
                 if finish.end == ExecutionEnd::Lost {
                     tracing::error!(execution = %finish.execution, %request,
                         "engine no longer knows the execution; request failed as engine_lost");
@@ -130,6 +150,6 @@ impl ExecutionChecker {
                 }
             }
         }
-        Ok(ended)
+        Ok(written)
     }
 }

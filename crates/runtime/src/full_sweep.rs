@@ -203,7 +203,7 @@ impl FullSweep {
             end: ExecutionEnd::Lost,
             error: Some("the engine no longer knows the execution".to_owned()),
         });
-        for id in self.checker.finish(ends.collect()).await? {
+        for id in self.checker.finish(ends.collect()).await?.ended {
             state.missing.remove(&id);
         }
         Ok(())

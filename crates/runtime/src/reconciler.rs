@@ -2,7 +2,7 @@
 //! before it is finished.
 
 use crate::error::{Error, Result};
-use crate::execution_checker::ExecutionChecker;
+use crate::execution_checker::{CheckOutcome, ExecutionChecker};
 use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionId, Timestamp};
@@ -117,13 +117,13 @@ impl Reconciler {
         let mut newest = cursor.newest;
         let mut page = None;
         let mut engine_error = None;
+        let mut busy = false;
         for _ in 0..PAGES {
             let ended = self.checker.engine.ended_since(since, page).await?;
             newest = newest.max(ended.newest.unwrap_or(newest));
-            engine_error = self
-                .check(ended.executions, &mut cursor.done)
-                .await?
-                .or(engine_error);
+            let outcome = self.check(ended.executions, &mut cursor.done).await?;
+            engine_error = outcome.error.or(engine_error);
+            busy |= outcome.busy;
             page = ended.next;
             if page.is_none() {
                 break;
@@ -137,6 +137,10 @@ impl Reconciler {
             // The cursor stays, so the next round reads the same range again.
             return Err(error.into());
         }
+        if busy {
+            // Some rows are locked. The cursor stays, so the next round finishes them.
+            return Ok(());
+        }
         cursor.newest = newest;
         if is_wide {
             cursor.wide_at = Instant::now();
@@ -146,15 +150,15 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Checks those of the listed executions that are still RUNNING in the store. Returns the engine's error, if any.
+    /// Checks those of the listed executions that are still RUNNING in the store.
     async fn check(
         &self,
         mut ids: Vec<ExecutionId>,
         done: &mut HashMap<ExecutionId, Instant>,
-    ) -> Result<Option<leasehold_engine::Error>> {
+    ) -> Result<CheckOutcome> {
         ids.retain(|id| !done.contains_key(id));
         if ids.is_empty() {
-            return Ok(None);
+            return Ok(CheckOutcome::default());
         }
         let running = self.checker.store.execution_list_running(&ids).await?;
         let now = Instant::now();
@@ -163,8 +167,8 @@ impl Reconciler {
             done.remove(&execution.id);
         }
         let outcome = self.checker.check(running).await?;
-        done.extend(outcome.ended.into_iter().map(|id| (id, now)));
-        Ok(outcome.error)
+        done.extend(outcome.ended.iter().map(|id| (*id, now)));
+        Ok(outcome)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Implements the worker's job source with a store, for workers in the same process. Knows no worker.
 
 use async_trait::async_trait;
-use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_core::{JobId, JsonText};
+use leasehold_core::JsonText;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_store::{Error, Store};
 use leasehold_worker::{JobSource, SourceError, SourceResult};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl JobSource for StoreSource {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> SourceResult<Vec<JobId>> {
+    ) -> SourceResult<JobsRenewed> {
         self.0
             .job_renew(worker, claims, lease)
             .await

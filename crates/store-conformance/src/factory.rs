@@ -253,7 +253,7 @@ impl Fixture {
 
     /// Renews these claims for [`LEASE`] and returns those still held.
     pub async fn renew(&self, owner: &str, claims: &[ClaimRef]) -> Vec<RequestId> {
-        ok(self.store.request_renew(owner, claims, LEASE).await)
+        ok(self.store.request_renew(owner, claims, LEASE).await).renewed
     }
 
     /// Releases a claim of [`OWNER`] without an error message.

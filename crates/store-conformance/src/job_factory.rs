@@ -6,14 +6,16 @@ use leasehold_core::job::{
     ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed, RetryMode,
 };
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::Page;
 use leasehold_store::job::{Dedup, EnqueuedJob, ExpiredJob, Job, JobFilter, JobsFinished, NewJob};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use leasehold_store::{Page, Store};
 use serde_json::json;
 use std::time::Duration;
 
 /// The default queue.
 pub const QUEUE: &str = "mail";
+/// How often [`finish_contended`] repeats a finish. A call waits 200 ms for a locked row, so this is a minute.
+const MAX_FINISH_CALLS: usize = 300;
 /// The default worker.
 pub const WORKER: &str = "worker-1";
 
@@ -75,6 +77,29 @@ pub fn failed(retry_mode: RetryMode) -> JobEnd {
         error: "it broke".into(),
         retry_mode,
     }
+}
+
+/// Finishes jobs beside other workers: repeats the claims that are `NotWritten` because another transaction holds their rows, as a worker does.
+/// Returns the outcomes in the order of `finishes`.
+pub async fn finish_contended(
+    store: &dyn Store,
+    worker: &str,
+    finishes: &[JobFinish],
+) -> Vec<JobFinished> {
+    let mut finished = ok(store.job_finish(worker, finishes).await).jobs;
+    for _ in 0..MAX_FINISH_CALLS {
+        let is_unwritten = |n: &usize| finished[*n] == JobFinished::NotWritten;
+        let unwritten: Vec<usize> = (0..finished.len()).filter(is_unwritten).collect();
+        if unwritten.is_empty() {
+            return finished;
+        }
+        let again: Vec<_> = unwritten.iter().map(|n| finishes[*n].clone()).collect();
+        let answers = ok(store.job_finish(worker, &again).await).jobs;
+        for (n, answer) in unwritten.into_iter().zip(answers) {
+            finished[n] = answer;
+        }
+    }
+    panic!("finishes of {worker} stay unwritten: {finished:?}");
 }
 
 /// Returns this end for each of these claims.
@@ -203,7 +228,7 @@ impl Fixture {
         claims: &[JobRef],
         lease: Duration,
     ) -> Vec<JobId> {
-        let mut held = ok(self.store.job_renew(worker, claims, lease).await);
+        let mut held = ok(self.store.job_renew(worker, claims, lease).await).renewed;
         held.sort_unstable();
         held
     }

@@ -3,7 +3,8 @@
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
 use crate::job_factory::{
-    QUEUE, WORKER, completed, failed, job_claim, job_ids, job_with_dedup_key, new_job,
+    QUEUE, WORKER, completed, failed, finish_contended, job_claim, job_ids, job_with_dedup_key,
+    new_job,
 };
 use crate::job_invariants;
 use crate::seeded_rng::SeededRng;
@@ -122,15 +123,14 @@ impl Race {
             let claim = job.claim();
             finishes.push(JobFinish { claim, end });
         }
-        let answers = ok(self.store.job_finish(worker, &finishes).await).jobs;
+        let answers = finish_contended(&*self.store, worker, &finishes).await;
         for (finish, answer) in finishes.iter().zip(answers) {
             let status = match answer {
                 JobFinished::Completed => JobStatus::Completed,
                 JobFinished::Failed => JobStatus::Failed,
-                JobFinished::Queued { .. } | JobFinished::LeaseLost => {
+                JobFinished::Queued { .. } | JobFinished::LeaseLost | JobFinished::NotWritten => {
                     continue;
                 }
-                JobFinished::NotWritten => panic!("no finish failed"),
             };
             self.note_end(finish.claim.job, status);
         }
@@ -306,7 +306,7 @@ pub async fn concurrent_claims_never_exceed_a_limit(f: Fixture) {
                 tokio::task::yield_now().await;
                 held[mine].fetch_sub(jobs.len(), Ordering::SeqCst);
                 let ends = crate::job_factory::finish_each(&jobs, &completed());
-                ok(store.job_finish(&claim.worker, &ends).await);
+                finish_contended(&*store, &claim.worker, &ends).await;
                 left.fetch_sub(jobs.len(), Ordering::SeqCst);
                 tokio::task::yield_now().await;
             }
@@ -337,7 +337,7 @@ pub async fn renewal_that_races_expiry_holds_or_is_lost(f: Fixture) {
         let swept = sweep.await.expect("the sweep did not panic");
         let held = renew.await.expect("the renewal did not panic");
         let running = f.job(job.id).await.status == JobStatus::Running;
-        if held.is_empty() {
+        if held.renewed.is_empty() {
             f.requeue_expired_jobs().await;
         } else {
             assert!(swept.is_empty() && running, "a held lease was swept");
@@ -367,7 +367,7 @@ pub async fn one_of_many_concurrent_finishes_counts(f: Fixture) {
                     _ => JobEnd::Snoozed(Duration::from_secs(3_600)),
                 },
             }];
-            tokio::spawn(async move { ok(store.job_finish(WORKER, &finish).await).jobs[0] })
+            tokio::spawn(async move { finish_contended(&*store, WORKER, &finish).await[0] })
         });
         let finishes: Vec<_> = finishes.collect();
         if round % 2 == 1 {

@@ -4,7 +4,7 @@ use crate::factory::ok;
 use crate::graph_factory::{
     StartedGraph, TIMEOUT_SWEEPER, completed_with, graph_of, task_in, task_with_max_attempts,
 };
-use crate::job_factory::{QUEUE, completed, failed, job_claim};
+use crate::job_factory::{QUEUE, completed, failed, finish_contended, job_claim};
 use crate::seeded_rng::SeededRng;
 use crate::{Fixture, graph_invariants, invariants, job_invariants};
 use leasehold_core::graph::{GraphStop, NodeState};
@@ -70,7 +70,7 @@ pub async fn fan_in_starts_the_next_node_once(f: Fixture) {
                     end: completed_with(json!(worker)),
                 };
                 barrier.wait().await;
-                ok(store.job_finish(worker, &[finish]).await).jobs
+                finish_contended(&*store, worker, &[finish]).await
             })
         });
         for end in ends {
@@ -140,13 +140,14 @@ impl Race {
                 let claim = job.claim();
                 finishes.push(JobFinish { claim, end });
             }
-            let answers = ok(self.store.job_finish(&worker, &finishes).await).jobs;
+            let answers = finish_contended(&*self.store, &worker, &finishes).await;
             for (finish, answer) in finishes.iter().zip(answers) {
                 let completed = match answer {
                     JobFinished::Completed => true,
                     JobFinished::Failed => false,
-                    JobFinished::Queued { .. } | JobFinished::LeaseLost => continue,
-                    JobFinished::NotWritten => panic!("no finish failed"),
+                    JobFinished::Queued { .. }
+                    | JobFinished::LeaseLost
+                    | JobFinished::NotWritten => continue,
                 };
                 let mut ended = self.ended.lock().expect("the lock is not poisoned");
                 let before = ended.insert(finish.claim.job, completed);

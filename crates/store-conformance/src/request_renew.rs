@@ -3,7 +3,7 @@
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, claim_refs, ok};
 use leasehold_core::ExecutionEnd;
-use leasehold_store::request::{ClaimRef, ReleaseKind};
+use leasehold_store::request::{ClaimRef, ReleaseKind, RequestsRenewed};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub async fn extends_the_lease_from_now(f: Fixture) {
         .store
         .request_renew(OWNER, &[(&claimed).into()], lease)
         .await);
-    assert_eq!(renewed, [claimed.id]);
+    assert_eq!(renewed.renewed, [claimed.id]);
     let request = expected
         .requests
         .get_mut(&claimed.id)
@@ -54,7 +54,7 @@ pub async fn returns_the_claims_still_held(f: Fixture) {
         .await;
     let mut claims: Vec<ClaimRef> = claims;
     claims[3].token += 1;
-    let renewed = ok(f.store.request_renew(OWNER, &claims, LEASE).await);
+    let renewed = ok(f.store.request_renew(OWNER, &claims, LEASE).await).renewed;
     assert_eq!(renewed, [mine.requests[4].id]);
     let other = f.request(t.workspace, theirs.requests[0].id).await;
     assert_eq!(other.claimed_by.as_deref(), Some("another"));
@@ -63,7 +63,8 @@ pub async fn returns_the_claims_still_held(f: Fixture) {
         .store
         .request_renew(OWNER, &claim_refs(&mine), LEASE)
         .await);
-    let both: BTreeSet<_> = both.into_iter().collect();
+    assert_eq!(both.busy, []);
+    let both: BTreeSet<_> = both.renewed.into_iter().collect();
     let held = [mine.requests[3].id, mine.requests[4].id];
     assert_eq!(both, BTreeSet::from(held));
 }
@@ -87,5 +88,6 @@ pub async fn expired_claim_belongs_to_its_owner_until_recovered(f: Fixture) {
 
 /// An empty call does nothing.
 pub async fn empty_call_does_nothing(f: Fixture) {
-    assert_eq!(ok(f.store.request_renew(OWNER, &[], LEASE).await), []);
+    let none = ok(f.store.request_renew(OWNER, &[], LEASE).await);
+    assert_eq!(none, RequestsRenewed::default());
 }

@@ -2,6 +2,7 @@
 
 use deadpool_postgres::PoolError;
 use leasehold_store::{Condition, Error, ErrorKind};
+use std::fmt;
 use tokio_postgres::error::{DbError, SqlState};
 
 /// Maps a driver error.
@@ -18,6 +19,35 @@ pub(crate) fn postgres(
         };
         Error::new(context, kind).because(error)
     }
+}
+
+/// An error for a row that another transaction keeps locked.
+pub(crate) fn busy(context: &'static str) -> Error {
+    let text = "another transaction has locked the row".to_owned();
+    Error::new(context, ErrorKind::Contended(text)).because(RowLocked)
+}
+
+/// The source of [`busy`].
+#[derive(Debug)]
+struct RowLocked;
+
+impl fmt::Display for RowLocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("row locked")
+    }
+}
+
+impl std::error::Error for RowLocked {}
+
+/// Whether the error says that the operation gave up waiting for a lock. It changed nothing, and the same call may succeed later.
+pub(crate) fn is_lock_timeout(error: &Error) -> bool {
+    let Some(source) = &error.source else {
+        return false;
+    };
+    let code = source
+        .downcast_ref::<tokio_postgres::Error>()
+        .and_then(tokio_postgres::Error::code);
+    source.is::<RowLocked>() || code == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
 /// Maps an error of the connection pool.

@@ -1,6 +1,7 @@
 //! Executions in PostgreSQL: reads them, and ends them together with their requests.
 
-use crate::error::postgres;
+use crate::error::{busy, postgres};
+use crate::lock_wait::BRIEF_PAUSES;
 use crate::pool;
 use crate::row::{self, PgRecord};
 use crate::store::{PostgresStore, sql};
@@ -14,6 +15,7 @@ use leasehold_store::execution::{
 use leasehold_store::graph::EndedExecution;
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::collections::{HashMap, HashSet};
+use tokio::time::sleep;
 use tokio_postgres::{GenericClient, Statement};
 use uuid::Uuid;
 
@@ -112,31 +114,28 @@ impl ExecutionStore for PostgresStore {
                 ends.push(finish);
             }
         }
-        let mut client = pool::take(&self.pool, CONTEXT).await?;
-        let statement = client
-            .prepare_cached(sql!("execution/finish"))
-            .await
-            .map_err(postgres(CONTEXT))?;
-        let now = self.given_now();
-        let mut finished = end_dispatched(now, &***client, &statement, by, &ends).await?;
-        if finished.len() < ends.ids.len() {
-            let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-            finished.extend(end_any(now, &*transaction, &statement, by, &ends).await?);
-            transaction.commit().await.map_err(postgres(CONTEXT))?;
+        let (mut finished, mut known) = self.finish_once(by, &ends).await?;
+        for pause in BRIEF_PAUSES {
+            if known.values().all(|one| *one != ExecutionFinished::Busy) {
+                break;
+            }
+            sleep(pause).await;
+            // Those that have ended are not found any more.
+            let (more, still) = self.finish_once(by, &ends).await?;
+            known = still;
+            known.retain(|id, _| !finished.contains_key(id));
+            finished.extend(more);
         }
         self.notifier.wake_for_work(!finished.is_empty());
-        let known = if finished.len() < ends.ids.len() {
-            already_ended(&***client, &ends).await?
-        } else {
-            HashSet::new()
-        };
         // The first of equal ids gets the outcome; the later ones get `AlreadyFinished`.
         Ok(finishes
             .iter()
             .map(|finish| match finished.get_mut(&finish.execution.0) {
                 Some(outcome) => std::mem::replace(outcome, ExecutionFinished::AlreadyFinished),
-                None if known.contains(&finish.execution.0) => ExecutionFinished::AlreadyFinished,
-                None => ExecutionFinished::NotFound,
+                None => known
+                    .get(&finish.execution.0)
+                    .copied()
+                    .unwrap_or(ExecutionFinished::NotFound),
             })
             .collect())
     }
@@ -171,8 +170,38 @@ impl ExecutionStore for PostgresStore {
     }
 }
 
+impl PostgresStore {
+    /// Ends the executions that nobody has locked. Returns which ended, and why others did not.
+    async fn finish_once(
+        &self,
+        by: &str,
+        ends: &FinishColumns<'_>,
+    ) -> Result<(FinishOutcomes, FinishOutcomes)> {
+        let mut client = pool::take(&self.pool, CONTEXT).await?;
+        let statement = client
+            .prepare_cached(sql!("execution/finish"))
+            .await
+            .map_err(postgres(CONTEXT))?;
+        let now = self.given_now();
+        let mut finished = end_dispatched(now, &***client, &statement, by, ends).await?;
+        if finished.len() < ends.ids.len() {
+            let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+            let lock = sql!("execution/lock_free");
+            finished.extend(end_any(now, &*transaction, lock, &statement, by, ends).await?);
+            transaction.commit().await.map_err(postgres(CONTEXT))?;
+        }
+        let known = if finished.len() < ends.ids.len() {
+            unfinished(&***client, ends, &finished).await?
+        } else {
+            HashMap::new()
+        };
+        Ok((finished, known))
+    }
+}
+
 /// Ends executions like `execution_finish`, inside the caller's transaction. Each execution may occur once. Returns which ended; if any
-/// did, the caller wakes the dispatcher after its commit.
+/// did, the caller wakes the dispatcher after its commit. Fails if another transaction keeps one locked: the caller holds other locks, so it must
+/// roll back and retry.
 pub(crate) async fn finish_within(
     transaction: &OpenTransaction<'_>,
     moment: Timestamp,
@@ -192,7 +221,14 @@ pub(crate) async fn finish_within(
     }
     let mut finished = end_dispatched(now, client, &statement, by, &ends).await?;
     if finished.len() < ends.ids.len() {
-        finished.extend(end_any(now, client, &statement, by, &ends).await?);
+        let lock = sql!("execution/lock");
+        finished.extend(end_any(now, client, lock, &statement, by, &ends).await?);
+    }
+    if finished.len() < ends.ids.len() {
+        let known = unfinished(client, &ends, &finished).await?;
+        if known.values().any(|one| *one == ExecutionFinished::Busy) {
+            return Err(busy(CONTEXT));
+        }
     }
     let ended = finishes.iter().filter_map(|finish| {
         let outcome = finished.get(&finish.execution.0)?;
@@ -213,16 +249,17 @@ pub(crate) async fn lock_request(
         .map(drop)
 }
 
-/// Ends RUNNING executions whatever the status of their requests.
+/// Ends RUNNING executions whatever the status of their requests. `lock` is the statement that locks the requests first.
 async fn end_any(
     now: Option<Timestamp>,
     transaction: &impl GenericClient,
+    lock: &str,
     statement: &Statement,
     by: &str,
     ends: &FinishColumns<'_>,
 ) -> Result<FinishOutcomes> {
     transaction
-        .query(sql!("execution/lock"), &[&ends.ids])
+        .query(lock, &[&ends.ids])
         .await
         .map_err(postgres(CONTEXT))?;
     for step in [
@@ -237,24 +274,30 @@ async fn end_any(
     end_dispatched(now, transaction, statement, by, ends).await
 }
 
-/// Returns which of the executions have ended. One that still runs belongs to no request: an error.
-async fn already_ended(
+/// Returns why executions were not finished; those that do not exist are left out. One that still runs is locked, or belongs to no request: an
+/// error.
+async fn unfinished(
     client: &impl GenericClient,
     ends: &FinishColumns<'_>,
-) -> Result<HashSet<Uuid>> {
+    finished: &FinishOutcomes,
+) -> Result<FinishOutcomes> {
     let rows = client
         .query(sql!("execution/exists"), &[&ends.ids])
         .await
         .map_err(postgres(CONTEXT))?;
     rows.iter()
-        .map(|row| match (row.get("id"), row.get("ended")) {
-            (id, true) => Ok(id),
-            (id, false) => {
-                let text =
-                    format!("execution {id} is RUNNING, but its request has another execution");
-                Err(Error::new(CONTEXT, ErrorKind::Broken(text)))
-            }
-        })
+        .filter(|row| !finished.contains_key(&row.get::<_, Uuid>("id")))
+        .map(
+            |row| match (row.get("id"), row.get("ended"), row.get("is_wanted")) {
+                (id, true, _) => Ok((id, ExecutionFinished::AlreadyFinished)),
+                (id, false, true) => Ok((id, ExecutionFinished::Busy)),
+                (id, false, false) => {
+                    let text =
+                        format!("execution {id} is RUNNING, but its request has another execution");
+                    Err(Error::new(CONTEXT, ErrorKind::Broken(text)))
+                }
+            },
+        )
         .collect()
 }
 

@@ -18,7 +18,7 @@ impl InstanceStore for PostgresStore {
         forget_after: Duration,
     ) -> Result<()> {
         let forget_after = forget_after.min(MAX_RETENTION);
-        self.execute(
+        self.heartbeat(
             "instance_heartbeat",
             sql!("instance/heartbeat"),
             &[

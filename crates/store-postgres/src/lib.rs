@@ -18,6 +18,7 @@ mod job;
 mod key;
 mod listener;
 mod lock;
+mod lock_wait;
 mod migrate;
 mod notification;
 mod options;

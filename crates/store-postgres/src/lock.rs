@@ -12,7 +12,7 @@ impl LockStore for PostgresStore {
     async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
         loop {
             let taken = self
-                .maybe(
+                .heartbeat(
                     "lock_acquire",
                     sql!("lock/acquire"),
                     &[
@@ -23,7 +23,7 @@ impl LockStore for PostgresStore {
                     ],
                 )
                 .await?;
-            if let Some(row) = taken {
+            if let Some(row) = taken.first() {
                 let token = LockToken {
                     name: request.name.clone(),
                     owner: request.owner.clone(),
@@ -31,24 +31,24 @@ impl LockStore for PostgresStore {
                 };
                 return Ok(LockAcquired::Acquired {
                     token,
-                    until: row::time(&row, "lock_until")?,
+                    until: row::time(row, "lock_until")?,
                 });
             }
             let holder = self
-                .maybe("lock_acquire", sql!("lock/holder"), &[&request.name])
+                .heartbeat("lock_acquire", sql!("lock/holder"), &[&request.name])
                 .await?;
-            if let Some(row) = holder {
+            if let Some(row) = holder.first() {
                 return Ok(LockAcquired::Held {
                     by: row.get("locked_by"),
-                    until: row::time(&row, "lock_until")?,
+                    until: row::time(row, "lock_until")?,
                 });
             }
         }
     }
 
     async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool> {
-        let row = self
-            .maybe(
+        let extended = self
+            .heartbeat(
                 "lock_extend",
                 sql!("lock/extend"),
                 &[
@@ -60,12 +60,12 @@ impl LockStore for PostgresStore {
                 ],
             )
             .await?;
-        Ok(row.is_some())
+        Ok(!extended.is_empty())
     }
 
     async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
-        let row = self
-            .maybe(
+        let released = self
+            .heartbeat(
                 "lock_release",
                 sql!("lock/release"),
                 &[
@@ -77,11 +77,11 @@ impl LockStore for PostgresStore {
                 ],
             )
             .await?;
-        Ok(row.is_some())
+        Ok(!released.is_empty())
     }
 
     async fn lock_list(&self) -> Result<Vec<LockState>> {
-        let rows = self.many("lock_list", sql!("lock/list"), &[]).await?;
+        let rows = self.heartbeat("lock_list", sql!("lock/list"), &[]).await?;
         rows.iter()
             .map(|row| {
                 Ok(LockState {

@@ -13,12 +13,13 @@ pub struct PostgresOptions {
     /// CA certificates in PEM that the server's certificate must be signed by. Requires TLS and verifies the host name, unless the URL has
     /// `sslmode=verify-ca`. None: as the URL says.
     pub tls_ca: Option<Vec<u8>>,
-    /// The pool size: maximum number of connections in the pool.
+    /// The pool size: maximum number of connections in the pool. Heartbeats have connections of their own in addition: a fifth of this number, at
+    /// least two.
     pub max_connections: usize,
     /// How long an operation waits for a connection before it fails as unavailable.
     pub connect_timeout: Duration,
     /// How long an operation may use a connection before it fails as unavailable and the connection is closed. Heartbeats may take ten seconds
-    /// at most; migrations, rebuilds and pruning may take longer while the server answers other connections.
+    /// at most, reads thirty; migrations, rebuilds and pruning may take longer while the server answers other connections.
     pub call_timeout: Duration,
     /// Whether to receive notifications of other processes, on a connection outside the pool. Must be off behind a connection pooler in
     /// transaction mode.
@@ -39,6 +40,11 @@ impl PostgresOptions {
             notify: true,
             clock: Clock::Database,
         }
+    }
+
+    /// The connections for renewals of leases, named locks and heartbeats of instances.
+    pub fn heartbeat_connections(&self) -> usize {
+        (self.max_connections / 5).max(2)
     }
 }
 

@@ -20,6 +20,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use watch::{Connector, Watch, Watches};
 
 const CONFIGURE: &str = sql!("session/configure");
+const LIMIT_HEARTBEATS: &str = sql!("session/limit_heartbeats");
 const DISCARD_PLANS: &str = sql!("session/discard_plans");
 /// A connection discards its cached plans after this many uses.
 const DISCARD_PLANS_EVERY: usize = 1_000;
@@ -71,8 +72,36 @@ pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
     })
 }
 
+/// What the connections of a pool are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Any operation.
+    Calls,
+    /// Renewals of leases, named locks and heartbeats of instances: short statements, which must not wait for calls.
+    Heartbeats,
+}
+
+impl Purpose {
+    /// The most connections of the pool.
+    fn max_size(self, options: &PostgresOptions) -> usize {
+        match self {
+            Self::Calls => options.max_connections,
+            Self::Heartbeats => options.heartbeat_connections(),
+        }
+    }
+
+    /// The statements that configure a connection.
+    fn configure(self) -> String {
+        match self {
+            Self::Calls => CONFIGURE.to_owned(),
+            Self::Heartbeats => format!("{CONFIGURE};\n{LIMIT_HEARTBEATS}"),
+        }
+    }
+}
+
 impl Connections {
-    fn new(options: &PostgresOptions, address: Address) -> Result<Self> {
+    fn new(options: &PostgresOptions, address: Address, purpose: Purpose) -> Result<Self> {
+        let configure: Arc<str> = purpose.configure().into();
         let watches = Arc::new(Watches::default());
         let connector = Connector::new(address.tls, options.connect_timeout);
         let manager = Manager::from_connect(
@@ -84,7 +113,7 @@ impl Connections {
         );
         let (created, limit) = (Arc::clone(&watches), options.connect_timeout);
         let pool = Pool::builder(manager)
-            .max_size(options.max_connections)
+            .max_size(purpose.max_size(options))
             // The connection used last has its plans and catalog entries cached.
             .queue_mode(QueueMode::Lifo)
             .runtime(deadpool_postgres::Runtime::Tokio1)
@@ -93,7 +122,8 @@ impl Connections {
             .recycle_timeout(Some(options.connect_timeout))
             .post_create(Hook::async_fn(move |client, _| {
                 created.register(client);
-                Box::pin(run(client, CONFIGURE, limit))
+                let configure = Arc::clone(&configure);
+                Box::pin(async move { run(client, &configure, limit).await })
             }))
             .post_recycle(Hook::async_fn(move |client, metrics| {
                 let uses = metrics.recycle_count + 1;
@@ -161,9 +191,13 @@ async fn run(
     }
 }
 
-/// Builds the pool without connecting.
-pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Connections> {
-    Connections::new(options, address)
+/// Builds a pool without connecting.
+pub(crate) fn build(
+    options: &PostgresOptions,
+    address: Address,
+    purpose: Purpose,
+) -> Result<Connections> {
+    Connections::new(options, address, purpose)
 }
 
 /// Takes a connection for the operation `context`; waits for one if all are in use.

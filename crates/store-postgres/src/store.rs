@@ -6,7 +6,7 @@ use crate::job::expiry_scan::ExpiryScan;
 use crate::job::notification::JobNotifier;
 use crate::notification::Notifier;
 use crate::options::PostgresOptions;
-use crate::pool::{self, Connection, Connections};
+use crate::pool::{self, Connection, Connections, Purpose};
 use leasehold_core::Timestamp;
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
@@ -22,6 +22,8 @@ pub(crate) use leasehold_store::sql;
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
     pub(crate) pool: Connections,
+    /// Connections for renewals and locks only.
+    heartbeats: Connections,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) job_notifier: Arc<JobNotifier>,
@@ -39,7 +41,8 @@ impl PostgresStore {
     pub fn new(options: &PostgresOptions) -> Result<Self> {
         let address = pool::address(options)?;
         Ok(Self {
-            pool: pool::build(options, address.clone())?,
+            pool: pool::build(options, address.clone(), Purpose::Calls)?,
+            heartbeats: pool::build(options, address.clone(), Purpose::Heartbeats)?,
             notifier: Arc::new(Notifier::new(options.notify.then_some(address.clone()))),
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
@@ -69,6 +72,24 @@ impl PostgresStore {
             .await
             .map_err(postgres(context))?;
         Ok((client, statement))
+    }
+
+    /// Runs a statement on a connection for heartbeats, so that it does not wait for calls.
+    pub(crate) async fn heartbeat(
+        &self,
+        context: &'static str,
+        sql: &str,
+        params: &Params<'_>,
+    ) -> Result<Vec<Row>> {
+        let client = pool::take(&self.heartbeats, context).await?;
+        let statement = client
+            .prepare_cached(sql)
+            .await
+            .map_err(postgres(context))?;
+        client
+            .query(&statement, params)
+            .await
+            .map_err(postgres(context))
     }
 
     pub(crate) async fn many(

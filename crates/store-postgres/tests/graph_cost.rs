@@ -69,8 +69,8 @@ fn measurements() -> Vec<Measurement> {
         (include_str!("../sql/node/open.sql"), "uuid[]", one, 3, 60),
         (
             include_str!("../sql/graph/due.sql"),
-            "timestamptz, bigint",
-            "NULL, 100".to_owned(),
+            "timestamptz, bigint, uuid[]",
+            "NULL, 100, '{}'".to_owned(),
             0,
             6,
         ),

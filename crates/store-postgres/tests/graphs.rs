@@ -20,7 +20,6 @@ use tokio_postgres::Client;
 
 const CLAIM_LOCK: &str = include_str!("sql/job_claim_lock.sql");
 const ENQUEUE_EXACT_NUMBER: &str = include_str!("sql/enqueue_exact_number.sql");
-const CANCEL_BLOCKED: &str = include_str!("sql/cancel_blocked.sql");
 const GRAPH_LOCK: &str = include_str!("sql/graph_lock.sql");
 const LOCK_WAITS: &str = include_str!("sql/lock_waits.sql");
 
@@ -115,7 +114,7 @@ async fn abandoning_a_queued_node_waits_for_a_running_claim() {
     );
     // Its own lease can still be renewed meanwhile.
     let renewed = f.store.job_renew(WORKER, &[jobs[0].claim()], LEASE).await;
-    assert_eq!(renewed.unwrap(), [jobs[0].id]);
+    assert_eq!(renewed.unwrap().renewed, [jobs[0].id]);
     other.batch_execute("COMMIT").await.unwrap();
     assert_eq!(failing.await.unwrap(), JobFinished::Failed);
     assert_eq!(f.node_letters(s.execution).await, "fx");
@@ -169,16 +168,8 @@ async fn locked_graph_does_not_block_results_of_others() {
     let locked = all.iter().find(of_second).unwrap().execution.0;
     other.batch_execute("BEGIN").await.unwrap();
     other.query_one(GRAPH_LOCK, &[&locked]).await.unwrap();
-    let finishing = {
-        let (f, ends) = (Arc::clone(&f), finish_each(&jobs, &completed()));
-        tokio::spawn(async move { f.finish_jobs_with_executions(WORKER, &ends).await })
-    };
-    assert!(
-        is_lock_awaited(&other).await,
-        "one finish waits for the lock"
-    );
-    other.query_one(CANCEL_BLOCKED, &[]).await.unwrap();
-    let finished = finishing.await.unwrap();
+    let ends = finish_each(&jobs, &completed());
+    let finished = f.finish_jobs_with_executions(WORKER, &ends).await;
     let (done, unwritten) = (JobFinished::Completed, JobFinished::NotWritten);
     assert_eq!(finished.jobs, [done, unwritten, done]);
     assert_eq!(finished.ended.len(), 2);

@@ -236,10 +236,7 @@ async fn lease_that_expires_while_its_row_is_locked_is_lost() {
         .query_one(include_str!("sql/job_lease_lock.sql"), &[])
         .await
         .unwrap();
-    let finishing = tokio::spawn({
-        let (store, taken) = (Arc::clone(&store), taken.clone());
-        async move { complete(&store, &taken).await }
-    });
+    assert_eq!(complete(&store, &taken).await, JobFinished::NotWritten);
     let watch = open(&database);
     let ended = eventually(Duration::from_secs(60), async || {
         let now = watch.job_get(taken.id).await.unwrap().unwrap();
@@ -247,7 +244,7 @@ async fn lease_that_expires_while_its_row_is_locked_is_lost() {
     });
     assert!(ended.await);
     other.batch_execute("ROLLBACK").await.unwrap();
-    assert_eq!(finishing.await.unwrap(), JobFinished::LeaseLost);
+    assert_eq!(complete(&store, &taken).await, JobFinished::LeaseLost);
     assert_eq!(ids(&claim(&store, 1).await), [taken.id]);
 }
 
@@ -267,7 +264,8 @@ async fn running_claim_does_not_block_finish_or_enqueue() {
         store
             .job_renew("worker", &[taken.claim()], lease)
             .await
-            .unwrap(),
+            .unwrap()
+            .renewed,
         [taken.id]
     );
     assert_eq!(complete(&store, &taken).await, JobFinished::Completed);

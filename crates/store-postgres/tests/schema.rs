@@ -129,7 +129,7 @@ async fn migration_script_has_the_same_result_as_migrating() {
     let fold = behind.iter_mut().find(|one| one.name == "leasehold_fold");
     fold.unwrap().state = MigrationState::Pending;
     let script = migration_script(&behind);
-    assert!(script.contains("-- leasehold_fold release 3"), "{script}");
+    assert!(script.contains("-- leasehold_fold release 4"), "{script}");
     assert!(!script.contains("leasehold_prune"), "{script}");
 }
 

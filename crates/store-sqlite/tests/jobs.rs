@@ -182,7 +182,7 @@ async fn leases_lines_and_ids_survive_a_crash() {
 
     let claims: Vec<_> = claimed.iter().map(ClaimedJob::claim).collect();
     let renewed = store.job_renew(WORKER, &claims, LEASE).await.unwrap();
-    assert_eq!(renewed, ids(&claimed[2..]));
+    assert_eq!(renewed.renewed, ids(&claimed[2..]));
     env.clock.advance(Duration::from_secs(6));
     let next = claim(&store, 100).await;
     assert_eq!(ids(&next), [&all[1..2], &all[70..]].concat());

@@ -29,7 +29,8 @@ store_trait! {
         ) -> Result<Vec<Execution>>;
 
         /// Ends executions and their requests and frees their slots. A request that was not DISPATCHED yet passes
-        /// through every status in between, with an event for each. Results are in the order of `finishes`.
+        /// through every status in between, with an event for each. Results are in the order of `finishes`. One whose row is
+        /// locked is `Busy` and does not delay the others.
         async fn execution_finish(
             &self,
             by: &str,
@@ -96,6 +97,8 @@ pub enum ExecutionFinished {
     },
     /// It had already ended; nothing changed.
     AlreadyFinished,
+    /// Nothing changed: another transaction has locked its row or its request's. Retry it.
+    Busy,
     /// No such execution exists.
     NotFound,
 }

@@ -4,7 +4,7 @@ mod store;
 
 pub use store::{JobObserver, JobStore};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::graph::EndedExecution;
 use crate::record::{Column, RecordRow, record};
 use leasehold_core::job::{JobFinished, JobId, JobRef, JobRetry, JobStatus};
@@ -171,7 +171,7 @@ impl JobsFinished {
     /// Adds the failure that left some claims `NotWritten`.
     ///
     /// # Errors
-    /// The failure itself, if the call ended no claim.
+    /// The failure itself, if the call ended no claim. A conflict with another transaction concerns single claims, so it is no failure of the call.
     pub fn with_failure(mut self, failure: Option<Error>) -> Result<Self> {
         let Some(error) = failure else {
             return Ok(self);
@@ -180,7 +180,8 @@ impl JobsFinished {
             JobFinished::Completed | JobFinished::Failed | JobFinished::Queued { .. } => true,
             JobFinished::LeaseLost | JobFinished::NotWritten => false,
         };
-        if !self.jobs.iter().any(ended) {
+        let is_of_claim = matches!(error.kind, ErrorKind::Contended(_));
+        if !is_of_claim && !self.jobs.iter().any(ended) {
             return Err(error);
         }
         self.failure = Some(error.to_string());
@@ -248,11 +249,10 @@ pub struct JobsPruned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     fn failure() -> Option<Error> {
-        let locked = ErrorKind::Contended("locked".to_owned());
-        Some(Error::new("job_finish", locked))
+        let lost = ErrorKind::Unavailable("lost".to_owned());
+        Some(Error::new("job_finish", lost))
     }
 
     #[test]
@@ -266,10 +266,15 @@ mod tests {
         let some = of(&[done, unwritten, lost]).with_failure(failure());
         let some = some.expect("one claim has ended");
         assert_eq!(some.jobs, [done, unwritten, lost]);
-        let text = "job_finish: transaction conflict, retry: locked";
+        let text = "job_finish: the store is unavailable: lost";
         assert_eq!(some.failure.as_deref(), Some(text));
         let none = of(&[lost, unwritten]).with_failure(failure());
         assert_eq!(none.expect_err("no claim has ended").to_string(), text);
+        let locked = ErrorKind::Contended("locked".to_owned());
+        let locked = Some(Error::new("job_finish", locked));
+        let one = of(&[unwritten]).with_failure(locked);
+        let one = one.expect("a locked row concerns one claim");
+        assert_eq!(one.jobs, [unwritten]);
         assert_eq!(
             of(&[lost]).with_failure(None).expect("nothing failed"),
             of(&[lost])

@@ -250,8 +250,19 @@ pub enum Dispatched {
     Cancelling,
     /// Its execution has already ended.
     AlreadyFinished,
+    /// Nothing changed: another transaction has locked its row. Retry it.
+    Busy,
     /// The lease is lost.
     LeaseLost,
+}
+
+/// Outcome of renewing leases. A claim in neither list is lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestsRenewed {
+    /// Renewed.
+    pub renewed: Vec<RequestId>,
+    /// Still held, but not renewed: another transaction has locked the row. Their leases end as before.
+    pub busy: Vec<RequestId>,
 }
 
 /// A claim to release.
@@ -291,6 +302,8 @@ pub enum Released {
     Exhausted,
     /// It is FAILED: its cancellation was requested and nothing was started.
     Cancelled,
+    /// Nothing changed: another transaction has locked its row or its execution's. Retry it.
+    Busy,
     /// The lease is lost.
     LeaseLost,
 }

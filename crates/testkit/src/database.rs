@@ -1,4 +1,4 @@
-//! The database of one test: its name, its address and its removal. Does not know its content.
+//! The database of one test: its name, its address, its removal, and the check that no transactions deadlocked. Does not know its content.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::postgres::try_connect;
 use crate::reuse::{Baseline, recycle};
-use crate::statement::{DATABASE_DROP, fill};
+use crate::statement::{DATABASE_DEADLOCKS, DATABASE_DISCONNECT, DATABASE_DROP, fill};
 
 const DROP_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A database that belongs to one test. Dropping the handle drops the database, or restores it for the next test.
+/// A database that belongs to one test. Dropping the handle drops the database, or restores it for the next test, and panics if PostgreSQL
+/// detected a deadlock in it.
 pub struct TestDatabase {
     server_url: String,
     name: String,
@@ -56,32 +57,43 @@ impl Drop for TestDatabase {
         let dropping = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
-                .build();
-            if let Ok(runtime) = runtime {
-                let _ = runtime.block_on(async {
-                    tokio::time::timeout(DROP_TIMEOUT, remove(&server_url, &name, baseline)).await
-                });
-            }
+                .build()
+                .ok()?;
+            let removed = runtime.block_on(async {
+                tokio::time::timeout(DROP_TIMEOUT, remove(&server_url, &name, baseline)).await
+            });
+            removed.ok()?.ok()
         });
-        let _ = dropping.join();
+        let deadlocks = dropping.join().ok().flatten().unwrap_or_default();
+        assert!(
+            deadlocks == 0 || thread::panicking(),
+            "PostgreSQL detected {deadlocks} deadlocks in the database of this test"
+        );
     }
 }
 
+/// Removes or restores a database, and returns how many deadlocks were detected in it.
 async fn remove(
     server_url: &str,
     name: &str,
     baseline: Option<Arc<Baseline>>,
-) -> Result<(), tokio_postgres::Error> {
+) -> Result<i64, tokio_postgres::Error> {
+    let server = try_connect(server_url).await?;
+    // A process reports its deadlocks when it ends, at the latest.
+    server.execute(DATABASE_DISCONNECT, &[&name]).await?;
+    let found = server.query_opt(DATABASE_DEADLOCKS, &[&name]).await?;
+    let deadlocks = found.map_or(0, |row| row.get("deadlocks"));
     if let Some(baseline) = baseline
-        && recycle(server_url, name, &baseline).await.unwrap_or(false)
+        && deadlocks == 0
+        && recycle(&server, server_url, name, &baseline)
+            .await
+            .unwrap_or(false)
     {
-        return Ok(());
+        return Ok(deadlocks);
     }
     let statement = fill(DATABASE_DROP, &[("name", name)]);
-    try_connect(server_url)
-        .await?
-        .batch_execute(&statement)
-        .await
+    server.batch_execute(&statement).await?;
+    Ok(deadlocks)
 }
 
 /// Replaces the database in a server's address; keeps the options after `?`.

@@ -8,8 +8,7 @@ use tokio_postgres::{Client, Error};
 use crate::database::{TestDatabase, with_database};
 use crate::postgres::{TestPostgres, connect, try_connect};
 use crate::statement::{
-    CONTENT_GET, CONTENT_READ, CONTENT_RESTORE, CONTENT_SET, DATABASE_DISCONNECT, IDLE_ADD,
-    IDLE_TAKE, SCHEMA_HASH,
+    CONTENT_GET, CONTENT_READ, CONTENT_RESTORE, CONTENT_SET, IDLE_ADD, IDLE_TAKE, SCHEMA_HASH,
 };
 
 /// The state of a template's copy before its first test.
@@ -70,14 +69,13 @@ async fn schema_hash(client: &Client) -> Result<String, Error> {
     Ok(client.query_one(SCHEMA_HASH, &[]).await?.get(0))
 }
 
-/// Restores the database and adds it to the idle ones. Returns false if the schema changed, and the database must be dropped.
+/// Restores the database, which nobody is connected to, and adds it to the idle ones. Returns false if the schema changed, and the database must be dropped.
 pub(crate) async fn recycle(
+    server: &Client,
     server_url: &str,
     name: &str,
     baseline: &Baseline,
 ) -> Result<bool, Error> {
-    let server = try_connect(server_url).await?;
-    server.execute(DATABASE_DISCONNECT, &[&name]).await?;
     let client = try_connect(&with_database(server_url, name)).await?;
     if schema_hash(&client).await? != baseline.schema {
         return Ok(false);

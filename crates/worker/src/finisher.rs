@@ -8,49 +8,100 @@ use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_service::FailureStreak;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut failures = FailureStreak::of("worker").action("write job results");
+    let mut postponed = Postponed::new();
     loop {
-        let finishes = shared.state.take_finishes(JOB_MAX_BATCH);
+        let mut finishes = drop_expired(&shared, postponed.take_due());
+        let max = JOB_MAX_BATCH - finishes.len().min(JOB_MAX_BATCH);
+        finishes.extend(shared.state.take_finishes(max));
         if finishes.is_empty() {
-            shared.state.result_ready.notified().await;
+            tokio::select! {
+                () = shared.state.result_ready.notified() => {}
+                () = postponed.due() => {}
+            }
         } else {
-            write(&shared, finishes, &mut failures).await;
+            let unwritten = write(&shared, finishes, &mut failures).await;
+            postponed.add(unwritten);
         }
     }
 }
 
-/// Writes results in one statement, and retries while a retry can help.
-async fn write(shared: &Shared, mut finishes: Vec<JobFinish>, failures: &mut FailureStreak) {
+/// Results that the source did not write while it wrote others, for example because their rows are locked. They do not delay other results.
+struct Postponed {
+    finishes: Vec<JobFinish>,
+    retry_at: Instant,
+    failures: FailureStreak,
+}
+
+impl Postponed {
+    fn new() -> Self {
+        Self {
+            finishes: Vec::new(),
+            retry_at: Instant::now(),
+            failures: FailureStreak::of("worker").action("write some job results"),
+        }
+    }
+
+    fn add(&mut self, unwritten: Vec<JobFinish>) {
+        if !unwritten.is_empty() {
+            let error = format!("{} job results were not written", unwritten.len());
+            self.retry_at = Instant::now() + self.failures.failed(&error);
+            self.finishes.extend(unwritten);
+        } else if self.finishes.is_empty() {
+            self.failures.succeeded();
+        }
+    }
+
+    fn take_due(&mut self) -> Vec<JobFinish> {
+        if Instant::now() < self.retry_at {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.finishes)
+    }
+
+    /// Waits until the results are sent again.
+    async fn due(&self) {
+        if self.finishes.is_empty() {
+            std::future::pending::<()>().await;
+        }
+        sleep_until(self.retry_at).await;
+    }
+}
+
+/// Writes results in one statement, and retries while the source is unavailable. Returns those that were not written and may be sent again.
+async fn write(
+    shared: &Shared,
+    mut finishes: Vec<JobFinish>,
+    failures: &mut FailureStreak,
+) -> Vec<JobFinish> {
     while !finishes.is_empty() {
         match send(shared, &finishes).await {
-            Ok(unwritten) if unwritten.is_empty() => {
-                failures.succeeded();
-                return;
-            }
             Ok(unwritten) => {
-                let (count, all) = (unwritten.len(), finishes.len());
-                let error = format!("{count} of {all} job results were not written");
-                finishes = backoff(shared, unwritten, failures.failed(&error)).await;
+                failures.succeeded();
+                return unwritten;
             }
             Err(error) if error.is_retryable() => {
                 finishes = backoff(shared, finishes, failures.failed(&error)).await;
             }
             Err(error) if finishes.len() == 1 => {
-                return write_as_failure(shared, finishes, error).await;
+                write_as_failure(shared, finishes, error).await;
+                break;
             }
             Err(_) => {
                 // One result that the store rejects must not block the others.
+                let mut unwritten = Vec::new();
                 for finish in finishes {
-                    Box::pin(write(shared, vec![finish], failures)).await;
+                    unwritten.extend(Box::pin(write(shared, vec![finish], failures)).await);
                 }
-                return;
+                return unwritten;
             }
         }
     }
+    Vec::new()
 }
 
 /// Waits before a retry. Returns the results whose lease is still valid by the local clock.

@@ -3,7 +3,7 @@
 use crate::leased_job::LeasedJob;
 use crate::shared::Shared;
 use leasehold_core::JobId;
-use leasehold_core::job::JobRef;
+use leasehold_core::job::{JobRef, JobsRenewed};
 use leasehold_core::lease::{DEFAULT_LEASE, heartbeat_interval};
 use leasehold_core::limits::JOB_MAX_BATCH;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -73,10 +73,11 @@ async fn renew_all(shared: &Shared, interval: Duration) {
     }
 }
 
-/// Renews leases, and retries until it succeeds or the next heartbeat is due.
+/// Renews leases, and retries until all are renewed or the next heartbeat is due. A retry leaves out those that are renewed.
 async fn renew(shared: &Shared, jobs: &[Arc<LeasedJob>], lease: Duration, interval: Duration) {
     let next_heartbeat = Instant::now() + interval;
     let mut failures = 0u32;
+    let mut jobs = jobs.to_vec();
     while Instant::now() < next_heartbeat {
         let sent = Instant::now();
         let claims: Vec<JobRef> = jobs
@@ -89,7 +90,18 @@ async fn renew(shared: &Shared, jobs: &[Arc<LeasedJob>], lease: Duration, interv
         }
         let renewal = shared.source.renew(&shared.options.name, &claims, lease);
         match timeout(interval, renewal).await {
-            Ok(Ok(renewed)) => return apply_renewal(shared, jobs, &claims, &renewed, sent),
+            Ok(Ok(answer)) => {
+                apply_renewal(shared, &jobs, &claims, &answer, sent);
+                if answer.busy.is_empty() {
+                    return;
+                }
+                let busy: HashSet<JobId> = answer.busy.into_iter().collect();
+                jobs.retain(|job| busy.contains(&job.claimed.id) && !job.is_done());
+                tracing::debug!(
+                    leases = jobs.len(),
+                    "leases are locked in the store; retrying"
+                );
+            }
             Ok(Err(error)) => {
                 tracing::warn!(%error, leases = claims.len(), "failed to renew leases; retrying");
             }
@@ -106,10 +118,11 @@ fn apply_renewal(
     shared: &Shared,
     jobs: &[Arc<LeasedJob>],
     claims: &[JobRef],
-    renewed: &[JobId],
+    answer: &JobsRenewed,
     sent: Instant,
 ) {
-    let renewed: HashSet<JobId> = renewed.iter().copied().collect();
+    let renewed: HashSet<JobId> = answer.renewed.iter().copied().collect();
+    let busy: HashSet<JobId> = answer.busy.iter().copied().collect();
     // If this worker lost a job and claimed it again, only the higher token holds the lease.
     let mut highest: HashMap<JobId, i64> = HashMap::with_capacity(claims.len());
     for claim in claims {
@@ -121,7 +134,7 @@ fn apply_renewal(
         let is_last = highest.get(&job.claimed.id) == Some(&job.claimed.token);
         if is_last && renewed.contains(&job.claimed.id) {
             job.renewed(sent);
-        } else {
+        } else if !(is_last && busy.contains(&job.claimed.id)) {
             // No effect if the job's result was written meanwhile.
             shared.lose_lease(job, "renewal_rejected");
         }

@@ -1,8 +1,8 @@
 //! The port through which a worker claims, renews and finishes jobs, so that a worker does not need a database connection.
 
 use async_trait::async_trait;
-use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_core::{JobId, JsonText};
+use leasehold_core::JsonText;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -49,13 +49,13 @@ pub trait JobSource: Send + Sync + 'static {
     /// Claims jobs, each under a lease.
     async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed>;
 
-    /// Extends leases. Returns the jobs whose lease is still held.
+    /// Extends leases.
     async fn renew(
         &self,
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> SourceResult<Vec<JobId>>;
+    ) -> SourceResult<JobsRenewed>;
 
     /// Finishes jobs. Returns one answer per finish, in the same order.
     async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>>;

@@ -9,7 +9,9 @@
 mod attack;
 mod attacks;
 mod bad_clients;
+mod held_locks;
 mod hostile;
+mod locks;
 mod memory;
 mod neighbour;
 mod server_process;

@@ -169,7 +169,7 @@ async fn job_is_claimed_renewed_and_finished_with_progress(on: BackendKind) {
         }],
         lease_ms: 60_000,
     };
-    assert_eq!(client.job_renew(&renew).await.unwrap(), [id]);
+    assert_eq!(client.job_renew(&renew).await.unwrap().held, [id]);
     let progress = ProgressReport {
         worker: "w".to_owned(),
         id,

@@ -29,6 +29,15 @@ pub struct JobsClaimed {
     pub next_due_in: Option<Duration>,
 }
 
+/// Outcome of renewing leases. A lease in neither list is lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobsRenewed {
+    /// The jobs whose lease was renewed.
+    pub renewed: Vec<JobId>,
+    /// The jobs whose lease is held but was not renewed, because another transaction has locked it. It ends as before, so renew it again soon.
+    pub busy: Vec<JobId>,
+}
+
 /// A claimed job with its lease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimedJob {

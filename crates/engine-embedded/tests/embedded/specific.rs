@@ -115,7 +115,7 @@ async fn cancel_revokes_the_lease_of_a_running_job(g: EngineFixture) {
     assert_eq!(ack, Ok(StopAck::Acknowledged));
     let lease = Duration::from_secs(60);
     let held = g.store.job_renew("manual", &[job.claim()], lease).await;
-    assert_eq!(held.unwrap(), []);
+    assert_eq!(held.unwrap().renewed, []);
     let (end, error) = g.wait_ended(&start).await;
     assert_eq!(end, ExecutionEnd::Cancelled);
     assert_eq!(error.as_deref(), Some("not wanted"));

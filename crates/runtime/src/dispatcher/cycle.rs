@@ -8,11 +8,10 @@ use super::tasks::{Event, Tasks};
 use super::trace::{BatchTrace, Period, RequestTrace};
 use super::{CycleReport, Dispatcher, Shared, log};
 use crate::error::{Error, Result};
-use leasehold_core::RequestId;
 use leasehold_service::FailureStreak;
 use leasehold_store::lock::LockToken;
 use leasehold_store::notification::Notification;
-use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, Claimed};
+use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, Claimed, RequestsRenewed};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,6 +26,8 @@ const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
 /// How long to wait before a failed claim is retried.
 const CLAIM_RETRY_DELAY: Duration = Duration::from_millis(500);
+/// How long to wait before claims whose row was locked are flushed again; other claims are flushed meanwhile.
+const BUSY_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// The most batch sizes in a report, since a cycle may last for days.
 const MAX_REPORTED_BATCHES: usize = 1_000;
 
@@ -48,6 +49,10 @@ struct Run<'a> {
     in_flight: usize,
     held: HeldClaims,
     unflushed: Vec<ResolvedClaim>,
+    /// Claims that were not flushed because another transaction has locked their rows.
+    busy: Vec<ResolvedClaim>,
+    /// When they are flushed again.
+    busy_retry_at: Option<Instant>,
     /// When a failed flush is retried.
     flush_retry_at: Option<Instant>,
     /// When `unflushed` is written at the latest.
@@ -90,6 +95,8 @@ pub(super) async fn run(
         in_flight: 0,
         held: HeldClaims::default(),
         unflushed: Vec::new(),
+        busy: Vec::new(),
+        busy_retry_at: None,
         flush_retry_at: None,
         flush_due_at: None,
         failures: FailureStreak::of("dispatcher").action("write outcomes of starts"),
@@ -157,6 +164,10 @@ impl Run<'_> {
             self.arm();
         }
         self.claim(allowance, now);
+        if self.busy_retry_at.is_some_and(|at| now >= at) {
+            self.busy_retry_at = None;
+            self.unflushed.append(&mut self.busy);
+        }
         if self.should_flush(now) {
             self.flush();
         }
@@ -370,13 +381,17 @@ impl Run<'_> {
             }
         }
         self.unflushed.extend(report.remaining);
+        if !report.busy.is_empty() {
+            self.busy.extend(report.busy);
+            self.busy_retry_at = Some(Instant::now() + BUSY_RETRY_DELAY);
+        }
     }
 
     fn renewed(
         &mut self,
         requested: Instant,
         claims: &[ClaimRef],
-        outcome: leasehold_store::Result<Vec<RequestId>>,
+        outcome: leasehold_store::Result<RequestsRenewed>,
     ) {
         self.renewing = false;
         match outcome {
@@ -435,11 +450,16 @@ impl Run<'_> {
 
     fn wakes_at(&self, now: Instant) -> Option<Instant> {
         // A step that is already due waits for capacity, not for time.
-        [self.poll.at(), self.flush_retry_at, self.flush_due_at]
-            .into_iter()
-            .flatten()
-            .filter(|at| *at > now)
-            .min()
+        [
+            self.poll.at(),
+            self.flush_retry_at,
+            self.flush_due_at,
+            self.busy_retry_at,
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|at| *at > now)
+        .min()
     }
 
     fn is_over(&self) -> bool {
@@ -447,7 +467,8 @@ impl Run<'_> {
             && self.queued.is_empty()
             && self.in_flight == 0
             && !self.flushing
-            && self.unflushed.is_empty();
+            && self.unflushed.is_empty()
+            && self.busy.is_empty();
         let is_open = self.shared.breaker.allowance() == 0;
         let done = matches!(self.poll, PollState::Sleeping(_) | PollState::Stopped);
         idle && (is_open || done || self.failed.is_some())

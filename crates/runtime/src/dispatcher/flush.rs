@@ -4,9 +4,9 @@ use super::start::Resolution;
 use super::trace::{Period, RequestTrace};
 use super::{Shared, log};
 use leasehold_core::RequestStatus;
-use leasehold_store::Result;
 use leasehold_store::execution::ExecutionFinished;
 use leasehold_store::request::{ClaimRef, ClaimedRequest, Dispatched, Fail, Release, Released};
+use leasehold_store::{ErrorKind, Result};
 use std::time::SystemTime;
 
 /// A claim and its outcome.
@@ -28,6 +28,8 @@ pub(super) struct FlushReport {
     pub(super) done: Vec<ClaimRef>,
     /// Claims to flush again, after `error`.
     pub(super) remaining: Vec<ResolvedClaim>,
+    /// Claims to flush again because another transaction has locked their rows.
+    pub(super) busy: Vec<ResolvedClaim>,
     pub(super) error: Option<leasehold_store::Error>,
     pub(super) counts: ClaimCounts,
 }
@@ -81,7 +83,7 @@ impl FlushReport {
     /// does not block the others.
     async fn write(&mut self, shared: &Shared, mut items: Vec<ResolvedClaim>) {
         match write(shared, &mut items).await {
-            Ok(counts) => self.add_done(&items, counts),
+            Ok(written) => self.add_written(items, &written),
             Err(error) if error.is_retryable() => self.retry_later(items, error),
             Err(_) => {
                 for item in items {
@@ -93,7 +95,7 @@ impl FlushReport {
 
     async fn write_single(&mut self, shared: &Shared, mut item: ResolvedClaim) {
         match write(shared, std::slice::from_mut(&mut item)).await {
-            Ok(counts) => self.add_done(&[item], counts),
+            Ok(written) => self.add_written(vec![item], &written),
             Err(error) if error.is_retryable() => self.retry_later(vec![item], error),
             Err(error) => {
                 // The lease expires, and the recoverer treats the claim as an unknown start.
@@ -105,9 +107,15 @@ impl FlushReport {
         }
     }
 
-    fn add_done(&mut self, items: &[ResolvedClaim], counts: ClaimCounts) {
-        self.counts.add(counts);
-        self.done.extend(items.iter().map(ResolvedClaim::claim));
+    fn add_written(&mut self, items: Vec<ResolvedClaim>, written: &Written) {
+        self.counts.add(written.counts);
+        for (index, item) in items.into_iter().enumerate() {
+            if written.busy.contains(&index) {
+                self.busy.push(item);
+            } else {
+                self.done.push(item.claim());
+            }
+        }
     }
 
     fn retry_later(&mut self, items: Vec<ResolvedClaim>, error: leasehold_store::Error) {
@@ -116,22 +124,30 @@ impl FlushReport {
     }
 }
 
+/// What a statement wrote.
+#[derive(Default)]
+struct Written {
+    counts: ClaimCounts,
+    /// The indexes of claims that were not written because another transaction has locked their rows.
+    busy: Vec<usize>,
+}
+
 /// Writes claims that all have the same outcome.
-async fn write(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCounts> {
+async fn write(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<Written> {
     let Some(first) = items.first_mut() else {
-        return Ok(ClaimCounts::default());
+        return Ok(Written::default());
     };
     match first.resolution {
         Resolution::Dispatched => mark_dispatched(shared, items).await,
         Resolution::Ended(_) => finish(shared, items).await,
         Resolution::Release { .. } => release(shared, items).await,
         Resolution::Fail(..) => fail(shared, first).await,
-        Resolution::Lost => Ok(ClaimCounts::default()),
+        Resolution::Lost => Ok(Written::default()),
     }
 }
 
-async fn mark_dispatched(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCounts> {
-    let mut counts = ClaimCounts::default();
+async fn mark_dispatched(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<Written> {
+    let (mut counts, mut busy) = (ClaimCounts::default(), Vec::new());
     let claims: Vec<ClaimRef> = items.iter().map(ResolvedClaim::claim).collect();
     let begun = SystemTime::now();
     let answers = shared
@@ -139,7 +155,7 @@ async fn mark_dispatched(shared: &Shared, items: &mut [ResolvedClaim]) -> Result
         .request_dispatched(&shared.options.owner, &claims)
         .await?;
     let writing = Period::since(begun);
-    for (item, answer) in items.iter_mut().zip(answers) {
+    for (index, (item, answer)) in items.iter_mut().zip(answers).enumerate() {
         match answer {
             Dispatched::Dispatched | Dispatched::Cancelling | Dispatched::AlreadyFinished => {
                 log::dispatched(&item.claimed);
@@ -147,6 +163,7 @@ async fn mark_dispatched(shared: &Shared, items: &mut [ResolvedClaim]) -> Result
                     .dispatched(&item.claimed, &shared.options, writing);
                 counts.dispatched += 1;
             }
+            Dispatched::Busy => busy.push(index),
             Dispatched::LeaseLost => {
                 log::lease_lost(&item.claimed);
                 item.trace.lost();
@@ -154,11 +171,11 @@ async fn mark_dispatched(shared: &Shared, items: &mut [ResolvedClaim]) -> Result
             }
         }
     }
-    Ok(counts)
+    Ok(Written { counts, busy })
 }
 
-async fn finish(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCounts> {
-    let mut counts = ClaimCounts::default();
+async fn finish(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<Written> {
+    let (mut counts, mut busy) = (ClaimCounts::default(), Vec::new());
     let ends: Vec<_> = items
         .iter()
         .filter_map(|item| match &item.resolution {
@@ -172,7 +189,7 @@ async fn finish(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCou
         .execution_finish(&shared.options.owner, &ends)
         .await?;
     let writing = Period::since(begun);
-    for (item, answer) in items.iter_mut().zip(answers) {
+    for (index, (item, answer)) in items.iter_mut().zip(answers).enumerate() {
         match answer {
             ExecutionFinished::Finished { status, .. } => {
                 item.trace
@@ -182,17 +199,18 @@ async fn finish(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCou
                     _ => counts.dispatched += 1,
                 }
             }
+            ExecutionFinished::Busy => busy.push(index),
             ExecutionFinished::AlreadyFinished | ExecutionFinished::NotFound => {
                 item.trace.abandoned("already finished by another process");
                 counts.lost += 1;
             }
         }
     }
-    Ok(counts)
+    Ok(Written { counts, busy })
 }
 
-async fn release(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCounts> {
-    let mut counts = ClaimCounts::default();
+async fn release(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<Written> {
+    let (mut counts, mut busy) = (ClaimCounts::default(), Vec::new());
     let releases: Vec<Release> = items
         .iter()
         .filter_map(|item| match &item.resolution {
@@ -211,7 +229,7 @@ async fn release(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCo
         .request_release(&shared.options.owner, &releases)
         .await?;
     let writing = Period::since(begun);
-    for (item, answer) in items.iter_mut().zip(answers) {
+    for (index, (item, answer)) in items.iter_mut().zip(answers).enumerate() {
         let (kind, error) = match &item.resolution {
             Resolution::Release { kind, error, .. } => (*kind, error.as_deref()),
             _ => continue,
@@ -230,6 +248,7 @@ async fn release(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCo
                 item.trace.failed(&item.claimed, None, writing);
                 counts.failed += 1;
             }
+            Released::Busy => busy.push(index),
             Released::LeaseLost => {
                 log::lease_lost(&item.claimed);
                 item.trace.lost();
@@ -237,12 +256,12 @@ async fn release(shared: &Shared, items: &mut [ResolvedClaim]) -> Result<ClaimCo
             }
         }
     }
-    Ok(counts)
+    Ok(Written { counts, busy })
 }
 
-async fn fail(shared: &Shared, item: &mut ResolvedClaim) -> Result<ClaimCounts> {
+async fn fail(shared: &Shared, item: &mut ResolvedClaim) -> Result<Written> {
     let Resolution::Fail(reason, error) = &item.resolution else {
-        return Ok(ClaimCounts::default());
+        return Ok(Written::default());
     };
     let fail = Fail {
         claim: item.claim(),
@@ -250,10 +269,19 @@ async fn fail(shared: &Shared, item: &mut ResolvedClaim) -> Result<ClaimCounts> 
         error: Some(error.clone()),
     };
     let begun = SystemTime::now();
-    let is_held = shared
+    let answer = shared
         .store
         .request_fail(&shared.options.owner, &fail)
-        .await?;
+        .await;
+    let is_held = match answer {
+        Err(error) if matches!(error.kind, ErrorKind::Contended(_)) => {
+            return Ok(Written {
+                busy: vec![0],
+                ..Written::default()
+            });
+        }
+        answer => answer?,
+    };
     if is_held {
         let writing = Period::since(begun);
         item.trace.failed(&item.claimed, Some(error), writing);
@@ -261,9 +289,13 @@ async fn fail(shared: &Shared, item: &mut ResolvedClaim) -> Result<ClaimCounts> 
     } else {
         item.trace.lost();
     }
-    Ok(ClaimCounts {
+    let counts = ClaimCounts {
         failed: u64::from(is_held),
         lost: u64::from(!is_held),
         ..ClaimCounts::default()
+    };
+    Ok(Written {
+        counts,
+        busy: Vec::new(),
     })
 }

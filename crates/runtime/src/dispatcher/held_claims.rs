@@ -1,7 +1,7 @@
 //! The claims a dispatcher holds and the deadline of each lease. One statement renews all of them.
 
 use leasehold_core::RequestId;
-use leasehold_store::request::{ClaimRef, ClaimedRequest};
+use leasehold_store::request::{ClaimRef, ClaimedRequest, RequestsRenewed};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -83,15 +83,16 @@ impl HeldClaims {
             .collect()
     }
 
-    /// Applies the result of a renewal that was requested at `requested`. Returns the lost claims.
+    /// Applies the result of a renewal that was requested at `requested`. Returns the lost claims. A claim whose row is locked keeps its deadline.
     pub(super) fn apply_renewal(
         &mut self,
         claims: &[ClaimRef],
-        renewed: &[RequestId],
+        answer: &RequestsRenewed,
         requested: Instant,
         lease: Duration,
     ) -> Vec<ClaimRef> {
-        let renewed: HashSet<RequestId> = renewed.iter().copied().collect();
+        let renewed: HashSet<RequestId> = answer.renewed.iter().copied().collect();
+        let busy: HashSet<RequestId> = answer.busy.iter().copied().collect();
         let mut lost = Vec::new();
         for claim in claims {
             let Some(held) = self.0.get(&claim.request) else {
@@ -102,7 +103,7 @@ impl HeldClaims {
             }
             if renewed.contains(&claim.request) {
                 held.deadline.set(requested + lease);
-            } else if !held.flushing {
+            } else if !held.flushing && !busy.contains(&claim.request) {
                 held.deadline.set(requested);
                 lost.push(*claim);
             }

@@ -6,9 +6,8 @@ use super::start::{self, AdmittedRequest};
 use super::trace::Period;
 use crate::error::Result;
 use crate::lock::NamedLock;
-use leasehold_core::RequestId;
 use leasehold_store::lock::LockToken;
-use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef};
+use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, RequestsRenewed};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
@@ -26,7 +25,7 @@ pub(super) enum Event {
     Renewed {
         requested: Instant,
         claims: Vec<ClaimRef>,
-        outcome: leasehold_store::Result<Vec<RequestId>>,
+        outcome: leasehold_store::Result<RequestsRenewed>,
     },
     Armed(leasehold_store::Result<bool>),
     LockExtended(Result<Option<LockToken>>),

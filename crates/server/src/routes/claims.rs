@@ -77,7 +77,7 @@ async fn key_ended(state: &State, caller: &Caller) -> ApiError {
     }
 }
 
-/// Renews leases. A lease missing from the response is lost: stop the work and discard its result.
+/// Renews leases. A lease that is neither in `held` nor in `busy` of the response is lost: stop the work and discard its result.
 #[utoipa::path(post, path = "/v1/jobs/renew", operation_id = "job_renew", tag = "workers", request_body = LeaseRenewal,
     responses((status = 200, body = RenewedLeases), CommonResponses))]
 async fn renew(
@@ -92,8 +92,11 @@ async fn renew(
     });
     let claims: Vec<JobRef> = claims.collect();
     let lease = Duration::from_millis(body.lease_ms);
-    let held = ops::claim::renew(&*state.store, &owner, &claims, lease).await?;
-    Ok(Json(RenewedLeases { held }))
+    let leases = ops::claim::renew(&*state.store, &owner, &claims, lease).await?;
+    Ok(Json(RenewedLeases {
+        held: leases.renewed,
+        busy: leases.busy,
+    }))
 }
 
 /// Finishes claimed jobs, each with its outcome.

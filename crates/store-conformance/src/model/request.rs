@@ -9,7 +9,7 @@ use leasehold_store::notification::Notification;
 use leasehold_store::request::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
     Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter, RequestStore,
+    Redriven, Release, Released, Request, RequestFilter, RequestStore, RequestsRenewed,
 };
 use leasehold_store::{Page, Result, fresh_id};
 use std::time::Duration;
@@ -38,8 +38,11 @@ impl RequestStore for Model {
         owner: &str,
         claims: &[ClaimRef],
         lease: Duration,
-    ) -> Result<Vec<RequestId>> {
-        Ok(self.state().renew(owner, claims, lease, self.now()))
+    ) -> Result<RequestsRenewed> {
+        Ok(RequestsRenewed {
+            renewed: self.state().renew(owner, claims, lease, self.now()),
+            busy: Vec::new(),
+        })
     }
 
     async fn request_dispatched(

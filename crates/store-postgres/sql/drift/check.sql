@@ -17,7 +17,12 @@ WITH folded AS MATERIALIZED (
         ) e
         WHERE e.workspace_id = $1
         UNION ALL
-        SELECT room OR anew, claimed, dispatched FROM workspace_delta WHERE workspace_id = $1
+        SELECT d.room OR d.anew, d.claimed, d.dispatched FROM folded f CROSS JOIN LATERAL (
+            SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            UNION ALL
+            SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+        ) d
+        WHERE d.workspace_id = $1
     ) d
 ), turn AS MATERIALIZED (
     SELECT * FROM workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1

@@ -14,7 +14,11 @@ WITH folded AS MATERIALIZED (
             WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         UNION ALL
-        SELECT workspace_id, room OR anew, claimed, dispatched FROM workspace_delta
+        SELECT d.workspace_id, d.room OR d.anew, d.claimed, d.dispatched FROM folded f CROSS JOIN LATERAL (
+            SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            UNION ALL
+            SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+        ) d
     ) d
     GROUP BY workspace_id
 ), page AS MATERIALIZED (

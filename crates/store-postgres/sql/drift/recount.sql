@@ -32,7 +32,13 @@ FROM (
         ) e
         WHERE e.workspace_id = $1
         UNION ALL
-        SELECT pending, claimed, dispatched, completed, failed, open_bytes FROM workspace_delta WHERE workspace_id = $1
+        SELECT d.pending, d.claimed, d.dispatched, d.completed, d.failed, d.open_bytes
+        FROM (SELECT position FROM request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
+            SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            UNION ALL
+            SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+        ) d
+        WHERE d.workspace_id = $1
     ) d
 ) f
 WHERE t.workspace_id = $1 AND c.seen < $2

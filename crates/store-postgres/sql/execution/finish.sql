@@ -1,4 +1,5 @@
--- Ends RUNNING executions whose requests are DISPATCHED, together with those requests. Returns what ended.
+-- Ends RUNNING executions whose requests are DISPATCHED, together with those requests. Returns what ended. Skips those whose request or
+-- execution is locked.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (
@@ -10,7 +11,7 @@ WITH clock AS MATERIALIZED (
     JOIN workflow_execution e ON e.id = a.id
     JOIN workflow_execution_queue q ON q.id = e.request_id
     WHERE e.finished_at IS NULL AND q.execution_id = e.id AND q.status = 'DISPATCHED'
-    ORDER BY q.id FOR UPDATE OF q, e
+    ORDER BY q.id FOR UPDATE OF q, e SKIP LOCKED
 ), ended AS (
     UPDATE workflow_execution e
     SET status = h.execution_status, finished_at = clock.now, error = h.error

@@ -4,7 +4,7 @@ WITH clock AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT q.id FROM workflow_execution e JOIN workflow_execution_queue q ON q.id = e.request_id
     WHERE e.id = ANY ($3) AND e.finished_at IS NULL AND q.execution_id = e.id AND q.status = 'PENDING'
-    ORDER BY q.id FOR UPDATE OF q, e
+    ORDER BY q.id FOR UPDATE OF q, e SKIP LOCKED
 ), moved AS (
     UPDATE workflow_execution_queue q
     SET status = 'CLAIMED', due = NULL, claim_token = q.claim_token + 1, claimed_by = $2, claimed_at = clock.now,

@@ -4,7 +4,7 @@ WITH clock AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT q.id FROM workflow_execution e JOIN workflow_execution_queue q ON q.id = e.request_id
     WHERE e.id = ANY ($3) AND e.finished_at IS NULL AND q.execution_id = e.id AND q.status = 'CLAIMED'
-    ORDER BY q.id FOR UPDATE OF q, e
+    ORDER BY q.id FOR UPDATE OF q, e SKIP LOCKED
 ), moved AS (
     UPDATE workflow_execution_queue q
     SET status = 'DISPATCHED', dispatched_at = clock.now, claimed_by = NULL, lease_expires_at = NULL

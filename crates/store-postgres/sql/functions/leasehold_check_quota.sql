@@ -1,5 +1,5 @@
 -- Rejects a request of `added` bytes that would exceed a quota of its workspace, and counts it for the transaction; for leasehold_enqueue.
--- release: 1
+-- release: 2
 -- Compares with the folded figures, which every server refreshes once a second, plus what the transaction itself has enqueued. The variable
 -- leasehold.enqueued holds the latter until the transaction or the savepoint ends. While no server runs, nothing is folded: then the unfolded
 -- events are read, which contain the transaction's own. Only reads, so it waits for no other transaction.
@@ -36,7 +36,10 @@ BEGIN
                 WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
             ) fresh
             UNION ALL
+            SELECT workspace_id, pending, open_bytes FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            UNION ALL
             SELECT workspace_id, pending, open_bytes FROM workspace_delta
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         WHERE e.workspace_id = of_workspace;
         own_requests := late.pending;

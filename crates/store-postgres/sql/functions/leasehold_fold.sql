@@ -1,9 +1,11 @@
 -- Folds every event committed since the last call into workspace_turn, once each, and returns how many.
--- release: 3
+-- release: 4
 -- Updates the counts, and marks workspaces ready that have work and room again; these join the round. One fold at a time.
 -- Reads twice: first which rows to lock, then, with the rows locked, what to write; the next fold handles events that
 -- commit between the two reads. Does not wait for row locks: changes of a locked row are parked in workspace_delta, and
 -- claims skip such a workspace until it is folded.
+-- Reads deltas like events: those that the last fold did not see. The deltas of its own transaction count as seen because they are deleted here.
+-- A delta or a position that another transaction has locked (xmax) is not deleted, but no later fold reads it; leasehold_prune deletes it.
 -- No ready workspace has a turn before round_from, so a claim can begin there and need not scan the dead versions of old
 -- turns. A workspace whose last turn is older is placed right before it, which keeps the order.
 CREATE OR REPLACE FUNCTION leasehold_fold() RETURNS bigint LANGUAGE plpgsql
@@ -15,6 +17,7 @@ DECLARE
     touched uuid[];
     held uuid[];
     events bigint;
+    own xid8 := pg_current_xact_id_if_assigned();
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
@@ -33,7 +36,10 @@ BEGIN
         SELECT workspace_id, request_id FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
         UNION ALL
+        SELECT workspace_id, NULL FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+        UNION ALL
         SELECT workspace_id, NULL FROM workspace_delta
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
     ) e;
     IF touched IS NULL THEN
         RETURN 0;
@@ -53,9 +59,15 @@ BEGIN
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
-    ), parked AS (
-        DELETE FROM workspace_delta d USING unnest(held) AS h (id) WHERE d.workspace_id = h.id
-        RETURNING d.*
+    ), parked AS MATERIALIZED (
+        SELECT d.* FROM (
+            SELECT ctid AS tid, * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+            UNION ALL
+            SELECT ctid AS tid, * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+        ) d
+        WHERE pg_visible_in_snapshot(d.xid, seen) OR d.xid = own
+    ), deleted AS (
+        DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(SELECT tid FROM parked)) AND xmax = '0'
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
             sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched,
@@ -124,7 +136,7 @@ BEGIN
         coalesce((SELECT turn FROM workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM admission_number))::bigint;
-    DELETE FROM request_fold WHERE id = last.id;
+    DELETE FROM request_fold WHERE id = last.id AND xmax = '0';
     RETURN events;
 END
 $$

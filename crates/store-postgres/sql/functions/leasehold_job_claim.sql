@@ -1,5 +1,5 @@
 -- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload, progress and error together, and at least one.
--- release: 6
+-- release: 7
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
@@ -238,8 +238,9 @@ BEGIN
             END IF;
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
                 WITH gone AS (
+                    -- A version that another transaction has locked (xmax) stays until it is pruned; only the highest is read.
                     DELETE FROM job_cursor c
-                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version
+                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version AND c.xmax = '0'
                 )
                 INSERT INTO job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
                 VALUES (p_queue, line.priority, line.version + 1, to_xid,

@@ -1,6 +1,7 @@
 -- Requeues jobs whose lease expired, or fails them if their attempts are used up.
--- release: 1
--- A failed node is written to node_spent, from where its graph is ended. Skips locked pages; the next call handles them.
+-- release: 2
+-- A failed node is written to node_spent, from where its graph is ended. Skips locked pages, and entries whose note or key is locked: claims call
+-- this, and must not wait for the row of another job. A later call handles them.
 -- The caller guarantees that no page expires at or before p_from.
 CREATE OR REPLACE FUNCTION leasehold_job_expire(p_now timestamptz, p_from timestamptz, p_limit integer)
 RETURNS TABLE (id bigint, token bigint, queue text, worker text, status text) LANGUAGE plpgsql AS $$
@@ -13,10 +14,24 @@ BEGIN
         SELECT l.* FROM job_lease l
         WHERE l.expires_at > p_from AND l.expires_at <= moment
         ORDER BY l.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
-    ), entry AS MATERIALIZED (
+    ), held AS MATERIALIZED (
         SELECT p.token, p.queue_id, p.worker, e.id, e.ends, e.attempt, e.ordinal,
             e.ends <= moment AND row_number() OVER (ORDER BY e.ends, e.id) <= p_limit AS over
         FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
+    ), note AS MATERIALIZED (
+        SELECT n.job_id FROM job_note n WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+    ), key AS MATERIALIZED (
+        SELECT k.job_id FROM job_key k WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+    ), busy AS MATERIALIZED (
+        SELECT n.job_id AS id FROM job_note n
+        WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM note o WHERE o.job_id = n.job_id)
+        UNION ALL
+        SELECT k.job_id FROM job_key k
+        WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM key o WHERE o.job_id = k.job_id)
+    ), entry AS MATERIALIZED (
+        SELECT h.token, h.queue_id, h.worker, h.id, h.ends, h.attempt, h.ordinal,
+            h.over AND NOT EXISTS (SELECT FROM busy b WHERE b.id = h.id) AS over
+        FROM held h
     ), rest AS (
         SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
             array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts

@@ -1,6 +1,6 @@
 -- Extends leases that p_worker holds and returns their jobs.
--- release: 2
--- Takes pages and jobs like leasehold_job_finish.
+-- release: 3
+-- Takes pages and jobs like leasehold_job_finish. Skips pages that are locked; the caller tells them from lost leases.
 CREATE OR REPLACE FUNCTION leasehold_job_renew(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint
 ) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
@@ -11,7 +11,7 @@ DECLARE
     given bigint[];
 BEGIN
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
+        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         ends_at := moment + p_lease_us::double precision * interval '1 microsecond';

@@ -1,9 +1,8 @@
--- Lists queued jobs, newest first: waiting ones and the fresh ones of every line.
+-- Lists queued jobs of all queues, newest first: waiting ones and the fresh ones of every line.
 SELECT {job/columns}
 FROM (
     SELECT j.* FROM (
-        (SELECT w.job_id AS id FROM job_waiting w
-        WHERE w.job_id < $2 AND ($3::integer IS NULL OR w.queue_id = $3) ORDER BY w.job_id DESC LIMIT $4)
+        (SELECT w.job_id AS id FROM job_waiting w WHERE w.job_id < $2 ORDER BY w.job_id DESC LIMIT $3)
         UNION ALL
         (SELECT f.id FROM job_line i
         LEFT JOIN LATERAL (
@@ -22,8 +21,8 @@ FROM (
                     AND (f.xid, f.id) > (p.xid, p.id) AND f.xid <= p.xid
             ) f
         ) f
-        WHERE f.id < $2 AND ($3::integer IS NULL OR i.queue_id = $3) ORDER BY f.id DESC LIMIT $4)
-        ORDER BY id DESC LIMIT $4
+        WHERE f.id < $2 ORDER BY f.id DESC LIMIT $3)
+        ORDER BY id DESC LIMIT $3
     ) d
     CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = d.id LIMIT 1) j
 ) j

@@ -1,10 +1,10 @@
 -- Fails a PENDING request without an execution. Records a cancel request for any other open request, and notifies the service that carries
--- it out. Returns the previous state. $5: terminate without asking the workflow; the request is then sent to the engine again.
+-- it out. Returns the previous state, or one row with is_busy if the request is locked. $5: terminate without asking the workflow; the request is then sent to the engine again.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), target AS MATERIALIZED (
     SELECT id, status, execution_id, status = 'PENDING' AND execution_id IS NULL AS at_once
-    FROM workflow_execution_queue WHERE id = $3 AND workspace_id = $2 FOR UPDATE
+    FROM workflow_execution_queue WHERE id = $3 AND workspace_id = $2 FOR UPDATE SKIP LOCKED
 ), failed AS (
     UPDATE workflow_execution_queue q
     SET status = CASE WHEN t.at_once THEN 'FAILED' ELSE q.status END,
@@ -25,7 +25,8 @@ WITH clock AS MATERIALIZED (
     SELECT failed.id, failed.workspace_id, 'PENDING', 'FAILED', clock.now, $4, 'cancelled', -failed.bytes
     FROM failed, clock WHERE failed.status = 'FAILED'
 )
-SELECT t.status, t.execution_id, f.cancel_untold IS NOT NULL AS is_unacknowledged,
+SELECT t.id IS NULL AS is_busy, t.status, t.execution_id, f.cancel_untold IS NOT NULL AS is_unacknowledged,
     CASE WHEN f.cancel_untold IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS cancel_notified,
     CASE WHEN f.status = 'PENDING' THEN (SELECT leasehold_notify()) END AS work_notified
-FROM target t LEFT JOIN failed f ON f.id = t.id
+FROM (SELECT id FROM workflow_execution_queue WHERE id = $3 AND workspace_id = $2) q
+LEFT JOIN target t ON t.id = q.id LEFT JOIN failed f ON f.id = t.id

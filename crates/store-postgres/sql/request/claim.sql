@@ -13,9 +13,13 @@ WITH clock AS MATERIALIZED (
     WHERE due AND execution_id IS NOT NULL AND (SELECT ok FROM allowed)
     ORDER BY created_at, id LIMIT $2
     FOR UPDATE SKIP LOCKED
+), resumable AS MATERIALIZED (
+    SELECT id FROM workflow_execution
+    WHERE id = ANY (ARRAY(SELECT execution_id FROM kept)) AND finished_at IS NULL
+    FOR UPDATE SKIP LOCKED
 ), resumed AS (
     UPDATE workflow_execution SET started_at = (SELECT now FROM clock), error = NULL
-    WHERE id = ANY (ARRAY(SELECT execution_id FROM kept)) AND finished_at IS NULL
+    WHERE id = ANY (ARRAY(SELECT id FROM resumable))
     RETURNING id
 ), wanted AS MATERIALIZED (
     SELECT $2 - count(*) AS n FROM kept
@@ -171,7 +175,9 @@ WITH clock AS MATERIALIZED (
     FROM turned WHERE filled
 )
 SELECT (SELECT ok FROM allowed) AS lock_held,
-    (SELECT count(*) FROM kept) - (SELECT count(*) FROM resumed) AS lost_executions,
+    -- An execution that another transaction has locked is not lost.
+    (SELECT count(*) FROM kept k WHERE k.execution_id NOT IN (SELECT id FROM resumed) AND NOT EXISTS (
+        SELECT 1 FROM workflow_execution e WHERE e.id = k.execution_id AND e.finished_at IS NULL)) AS lost_executions,
     (SELECT count(*) FROM locked) AS examined,
     c.id, c.workspace_id, c.definition_id, c.version_id, c.execution_id, c.claim_token, c.kept, c.priority, c.params,
     c.attempt_count, c.dispatch_failures, c.cancel_requested_at IS NOT NULL AS cancel_requested, c.trace_context,

@@ -22,6 +22,11 @@ FROM (SELECT * FROM workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LI
             ) fresh
             WHERE workspace_id = $1
             UNION ALL
-            SELECT pending, claimed, dispatched, completed, failed FROM workspace_delta WHERE workspace_id = $1
+            SELECT pending, claimed, dispatched, completed, failed FROM (
+                SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+                UNION ALL
+                SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            ) delta
+            WHERE workspace_id = $1
         ) d
     ) e

@@ -1,11 +1,11 @@
--- CLAIMED → DISPATCHED for the claims that $2 still holds. Notifies the canceller if one was cancelled meanwhile.
+-- CLAIMED → DISPATCHED for the claims that $2 still holds. Notifies the canceller if one was cancelled meanwhile. Skips locked rows.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (
     SELECT q.id FROM unnest($3::uuid[], $4::bigint[]) AS c (id, token)
     JOIN workflow_execution_queue q ON q.id = c.id
     WHERE q.claim_token = c.token AND q.claimed_by = $2 AND q.status = 'CLAIMED'
-    ORDER BY q.id FOR UPDATE OF q
+    ORDER BY q.id FOR UPDATE OF q SKIP LOCKED
 ), moved AS (
     UPDATE workflow_execution_queue q
     SET status = 'DISPATCHED', dispatched_at = clock.now, claimed_by = NULL, lease_expires_at = NULL,

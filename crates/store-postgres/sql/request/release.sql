@@ -1,8 +1,8 @@
 -- Releases or fails the claims that $2 still holds. For each claim: keep its execution, count a dispatch failure, maximum of failures, delay,
--- error, and the failure reason if it fails at once.
+-- error, and the failure reason if it fails at once. Skips a claim whose request or whose execution is locked.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
-), held AS MATERIALIZED (
+), claim AS MATERIALIZED (
     SELECT q.id, q.execution_id, c.keep, c.counted, c.delay, c.error, c.word,
         CASE WHEN c.reason IS NOT NULL THEN c.reason
             WHEN NOT c.keep AND q.cancel_requested_at IS NOT NULL THEN 'cancelled'
@@ -11,7 +11,14 @@ WITH clock AS MATERIALIZED (
         $10::text[], $11::text[]) AS c (id, token, keep, counted, max_attempts, delay, error, reason, word)
     JOIN workflow_execution_queue q ON q.id = c.id
     WHERE q.claim_token = c.token AND q.claimed_by = $2 AND q.status = 'CLAIMED'
-    ORDER BY q.id FOR UPDATE OF q
+    ORDER BY q.id FOR UPDATE OF q SKIP LOCKED
+), deletable AS MATERIALIZED (
+    SELECT e.id FROM workflow_execution e
+    WHERE e.id = ANY (ARRAY(SELECT c.execution_id FROM claim c WHERE NOT c.keep)) FOR UPDATE SKIP LOCKED
+), held AS MATERIALIZED (
+    SELECT c.* FROM claim c
+    WHERE c.keep OR c.execution_id IN (SELECT d.id FROM deletable d)
+        OR NOT EXISTS (SELECT 1 FROM workflow_execution e WHERE e.id = c.execution_id)
 ), moved AS (
     UPDATE workflow_execution_queue q
     SET status = CASE WHEN h.reason IS NULL THEN 'PENDING' ELSE 'FAILED' END,

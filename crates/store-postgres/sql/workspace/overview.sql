@@ -18,7 +18,11 @@ WITH folded AS MATERIALIZED (
             WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         UNION ALL
-        SELECT workspace_id, pending, claimed, dispatched, completed, failed FROM workspace_delta
+        SELECT d.workspace_id, d.pending, d.claimed, d.dispatched, d.completed, d.failed FROM folded f CROSS JOIN LATERAL (
+            SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            UNION ALL
+            SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+        ) d
     ) d
     GROUP BY workspace_id
 ), counted AS NOT MATERIALIZED (

@@ -17,7 +17,12 @@ FROM workspace w,
             ) fresh
             WHERE workspace_id = $1
             UNION ALL
-            SELECT pending, open_bytes FROM workspace_delta WHERE workspace_id = $1
+            SELECT pending, open_bytes FROM (
+                SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+                UNION ALL
+                SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            ) delta
+            WHERE workspace_id = $1
         ) d
     ) e
 WHERE w.id = $1

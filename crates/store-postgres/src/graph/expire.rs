@@ -7,25 +7,48 @@ use crate::transaction::{OpenTransaction, connection};
 use leasehold_core::graph::{GraphChange, GraphStop, NodeEnd, NodeOutcome, NodeSource};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, Timestamp};
-use leasehold_store::Result;
 use leasehold_store::graph::{EndedExecution, TIMED_OUT};
+use leasehold_store::{ErrorKind, Result};
+use uuid::Uuid;
 
 const CONTEXT: &str = "graph_expire";
+/// How many graphs may fail in one call.
+const MAX_FAILED: usize = 1_000;
 
+/// Ends graphs one by one. One that fails, because another transaction has locked it or because it cannot be read, does not block the others, unless the
+/// database is unavailable. The next call tries it again, after the others.
 pub(crate) async fn expire(
     store: &PostgresStore,
     by: &str,
     limit: u32,
 ) -> Result<Vec<EndedExecution>> {
     let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
-    let due = store
-        .many(CONTEXT, sql!("graph/due"), &[&store.given_now(), &limit])
-        .await?;
-    let mut ended = Vec::new();
-    for row in due.iter().take(usize::try_from(limit).unwrap_or_default()) {
-        ended.extend(expire_one(store, by, row::id(row, "execution_id")).await?);
+    let (mut ended, mut failed): (Vec<EndedExecution>, Vec<Uuid>) = (Vec::new(), Vec::new());
+    loop {
+        let due = store
+            .many(
+                CONTEXT,
+                sql!("graph/due"),
+                &[&store.given_now(), &limit, &failed],
+            )
+            .await?;
+        let failed_before = failed.len();
+        for row in due.iter().take(usize::try_from(limit).unwrap_or_default()) {
+            let execution: ExecutionId = row::id(row, "execution_id");
+            match expire_one(store, by, execution).await {
+                Ok(one) => ended.extend(one),
+                Err(error) if matches!(error.kind, ErrorKind::Unavailable(_)) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%execution, %error, "failed to end an execution; retrying");
+                    failed.push(execution.0);
+                }
+            }
+        }
+        // Those that failed may have hidden others.
+        if failed.len() == failed_before || failed.len() >= MAX_FAILED || !ended.is_empty() {
+            return Ok(ended);
+        }
     }
-    Ok(ended)
 }
 
 /// Returns none if there is nothing to end: another process ended the graph, or it was deleted.

@@ -6,6 +6,7 @@ use super::{lock, write};
 use crate::error::unreadable;
 use crate::execution;
 use crate::job::queue_cache;
+use crate::lock_wait::LockWait;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
@@ -32,10 +33,18 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
     };
     create_lines(store, machine.graph(), start.origin.priority).await?;
     let mut refused = RefusedQueues::default();
+    let mut wait = LockWait::begin();
     loop {
         let mut change = begin(store, start, Arc::clone(&machine));
         refused.apply(&mut change);
-        match write(store, start.version, change).await? {
+        let written = match write(store, start.version, change).await {
+            Err(error) => {
+                wait.pause_after(error).await?;
+                continue;
+            }
+            Ok(written) => written,
+        };
+        match written {
             Written::Started => return Ok(GraphStarted::Started),
             Written::Ended(ended) => return Ok(GraphStarted::Ended(ended)),
             Written::Nothing => break,

@@ -1,6 +1,7 @@
 //! Ends graphs before their last node: on a stop request or a timeout.
 
 use super::{lock, write};
+use crate::lock_wait::LockWait;
 use crate::store::PostgresStore;
 use crate::transaction::{OpenTransaction, connection};
 use leasehold_core::ExecutionId;
@@ -10,7 +11,24 @@ use leasehold_store::graph::{EndedExecution, GraphStopped};
 
 const CONTEXT: &str = "graph_stop";
 
+/// Stops a graph. Waits for rows that another transaction has locked, without holding a connection.
 pub(crate) async fn stop(
+    store: &PostgresStore,
+    execution: ExecutionId,
+    why: GraphStop,
+    by: &str,
+    reason: &str,
+) -> Result<GraphStopped> {
+    let mut wait = LockWait::begin();
+    loop {
+        match try_stop(store, execution, why, by, reason).await {
+            Err(error) => wait.pause_after(error).await?,
+            stopped => return stopped,
+        }
+    }
+}
+
+async fn try_stop(
     store: &PostgresStore,
     execution: ExecutionId,
     why: GraphStop,

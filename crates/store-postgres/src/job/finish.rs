@@ -2,13 +2,15 @@
 
 use super::nodes::{NodeFinisher, NodeResult};
 use super::row::{self, JsonIn};
-use crate::error::postgres;
+use crate::error::{self, postgres};
+use crate::lock_wait::BRIEF_PAUSES;
 use crate::pool;
 use crate::row::{micros, time};
 use crate::store::{Params, PostgresStore, sql};
-use deadpool_postgres::GenericClient;
+use deadpool_postgres::{GenericClient, Object};
 use leasehold_core::job::{
-    JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, RetryMode, bounded_wait, jitter,
+    JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, JobsRenewed, RetryMode,
+    bounded_wait, jitter,
 };
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::ERROR_MAX_CHARS;
@@ -18,6 +20,7 @@ use leasehold_store::job::JobsFinished;
 use leasehold_store::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
+use tokio::time::sleep;
 use tokio_postgres::Row;
 
 const CONTEXT: &str = "job_finish";
@@ -54,14 +57,15 @@ pub(crate) async fn renew(
     worker: &str,
     claims: &[JobRef],
     lease: Duration,
-) -> Result<Vec<JobId>> {
+) -> Result<JobsRenewed> {
+    const CONTEXT: &str = "job_renew";
     let mut sorted = claims.to_vec();
     sorted.sort_unstable_by_key(|claim| (claim.token, claim.job));
     sorted.dedup();
-    let pages = Pages::of(sorted.into_iter());
+    let pages = Pages::of(sorted.iter().copied());
     let rows = store
-        .many(
-            "job_renew",
+        .heartbeat(
+            CONTEXT,
             sql!("job/renew"),
             &[
                 &store.given_now(),
@@ -73,7 +77,35 @@ pub(crate) async fn renew(
             ],
         )
         .await?;
-    Ok(rows.iter().map(|row| JobId(row.get(0))).collect())
+    let renewed: Vec<JobId> = rows.iter().map(|row| JobId(row.get(0))).collect();
+    let known: HashSet<JobId> = renewed.iter().copied().collect();
+    sorted.retain(|claim| !known.contains(&claim.job));
+    let busy = held(store, CONTEXT, worker, &sorted).await?;
+    Ok(JobsRenewed {
+        renewed,
+        busy: busy.into_iter().map(|claim| claim.job).collect(),
+    })
+}
+
+/// Returns which of these claims, which a statement skipped, the worker still holds: their pages were locked.
+async fn held(
+    store: &PostgresStore,
+    context: &'static str,
+    worker: &str,
+    skipped: &[JobRef],
+) -> Result<HashSet<JobRef>> {
+    if skipped.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let ids: Vec<i64> = skipped.iter().map(|claim| claim.job.0).collect();
+    let tokens: Vec<i64> = skipped.iter().map(|claim| claim.token).collect();
+    let params: &Params<'_> = &[&store.given_now(), &worker, &ids, &tokens];
+    let rows = store.heartbeat(context, sql!("job/held"), params).await?;
+    let claim = |row: &Row| JobRef {
+        job: JobId(row.get("id")),
+        token: row.get("token"),
+    };
+    Ok(rows.iter().map(claim).collect())
 }
 
 /// How a claimed job ends, decided before it is written.
@@ -190,16 +222,57 @@ pub(crate) async fn finish(
 ) -> Result<JobsFinished> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let decisions = decide(&*client, finishes).await?;
-    let results = end(&*client, store.given_now(), worker, &decisions, false).await?;
+    let (mut results, mut failure) =
+        end_each(&client, store.given_now(), worker, &decisions).await?;
     let mut call = FinishCall::new(finishes, &decisions);
+    let mut busy = held(store, CONTEXT, worker, &call.skipped(&results)).await?;
+    for pause in BRIEF_PAUSES {
+        if busy.is_empty() {
+            break;
+        }
+        sleep(pause).await;
+        let again = decisions.iter().filter(|d| busy.contains(&d.claim));
+        let again: Vec<FinishDecision<'_>> = again.cloned().collect();
+        let (more, why) = end_each(&client, store.given_now(), worker, &again).await?;
+        results.extend(more);
+        failure = why;
+        busy = held(store, CONTEXT, worker, &call.skipped(&results)).await?;
+    }
+    if !busy.is_empty() {
+        failure.get_or_insert_with(|| error::busy(CONTEXT));
+    }
     let node_claims = call.add(store, results);
     let finisher = NodeFinisher {
         store,
         worker,
         finishes,
     };
-    let failure = call.add_nodes(finisher.finish(&mut client, node_claims).await);
-    call.finished.with_failure(failure)
+    let node_failure = call.add_nodes(finisher.finish(&mut client, node_claims).await, busy);
+    call.finished.with_failure(failure.or(node_failure))
+}
+
+/// Ends claims like [`end`]. If it had to give up waiting for a lock, ends them in two halves, and so on, so that a locked row concerns one claim only.
+/// Also returns the failure of the claims that remain.
+async fn end_each(
+    client: &Object,
+    now: Option<Timestamp>,
+    worker: &str,
+    decisions: &[FinishDecision<'_>],
+) -> Result<(Vec<FinishResult>, Option<Error>)> {
+    let (mut results, mut failure) = (Vec::new(), None);
+    let mut parts = vec![decisions];
+    while let Some(part) = parts.pop() {
+        match end(client, now, worker, part, false).await {
+            Ok(ended) => results.extend(ended),
+            Err(error) if !error::is_lock_timeout(&error) => return Err(error),
+            Err(error) if part.len() <= 1 => failure = Some(error),
+            Err(_) => {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
+            }
+        }
+    }
+    Ok((results, failure))
 }
 
 /// The state of one `job_finish` call.
@@ -219,6 +292,13 @@ impl<'a> FinishCall<'a> {
                 ..JobsFinished::default()
             },
         }
+    }
+
+    /// Returns the claims without a result: lost, or skipped because their rows are locked.
+    fn skipped(&self, results: &[FinishResult]) -> Vec<JobRef> {
+        let known: HashSet<JobRef> = results.iter().map(|(claim, _)| *claim).collect();
+        let claims = self.decisions.keys().copied();
+        claims.filter(|claim| !known.contains(claim)).collect()
     }
 
     /// Adds committed results and wakes waiting workers. Returns the claims of nodes, in the order of the call.
@@ -245,9 +325,13 @@ impl<'a> FinishCall<'a> {
         nodes
     }
 
-    /// Adds the results of claims of nodes, and returns the first failure.
-    fn add_nodes(&mut self, results: Vec<NodeResult<'a>>) -> Option<Error> {
-        let (mut failure, mut unwritten) = (None, HashSet::new());
+    /// Adds the results of claims of nodes, and returns the first failure. `unwritten`: further claims that are held but were not written.
+    fn add_nodes(
+        &mut self,
+        results: Vec<NodeResult<'a>>,
+        mut unwritten: HashSet<JobRef>,
+    ) -> Option<Error> {
+        let mut failure = None;
         for (decision, result) in results {
             match result {
                 Some(Ok(node)) => {

@@ -16,7 +16,7 @@ use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
 use cluster_check::ClusterCheck;
 use expiry_scan::ExpiryScan;
-use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed};
+use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_store::job::{
@@ -29,6 +29,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 /// In-memory state of the WorkQueue; the clones of a store share it.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl JobStore for PostgresStore {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> Result<Vec<JobId>> {
+    ) -> Result<JobsRenewed> {
         finish::renew(self, worker, claims, lease).await
     }
 
@@ -122,6 +123,8 @@ impl JobStore for PostgresStore {
 
     async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
         let context = "job_list";
+        let before = page.after.map_or(i64::MAX, |id| id.0);
+        let (now, rows) = (self.given_now(), page.rows());
         let queue = match &filter.queue {
             None => None,
             Some(name) => match queue_cache::find(self, context, name).await? {
@@ -129,26 +132,22 @@ impl JobStore for PostgresStore {
                 known => known,
             },
         };
-        let before = page.after.map_or(i64::MAX, |id| id.0);
-        let (now, rows) = (self.given_now(), page.rows());
-        let (statement, status) = match filter.status {
-            None => (sql!("job/list"), None),
-            Some(JobStatus::Queued) => (sql!("job/list_queued"), None),
-            Some(JobStatus::Running) => (sql!("job/list_running"), None),
-            Some(ended @ (JobStatus::Completed | JobStatus::Failed)) => {
-                (sql!("job/list_ended"), Some(ended.as_str()))
-            }
+        let statement = match (filter.status, queue.is_some()) {
+            (None, false) => sql!("job/list"),
+            (None, true) => sql!("job/list_of_queue"),
+            (Some(JobStatus::Queued), false) => sql!("job/list_queued"),
+            (Some(JobStatus::Queued), true) => sql!("job/list_queued_of_queue"),
+            (Some(JobStatus::Running), false) => sql!("job/list_running"),
+            (Some(JobStatus::Running), true) => sql!("job/list_running_of_queue"),
+            (Some(JobStatus::Completed), false) => sql!("job/list_completed"),
+            (Some(JobStatus::Completed), true) => sql!("job/list_completed_of_queue"),
+            (Some(JobStatus::Failed), false) => sql!("job/list_failed"),
+            (Some(JobStatus::Failed), true) => sql!("job/list_failed_of_queue"),
         };
-        let found = match status {
-            None => {
-                self.many(context, statement, &[&now, &before, &queue, &rows])
-                    .await?
-            }
-            Some(status) => {
-                self.many(context, statement, &[&now, &before, &queue, &rows, &status])
-                    .await?
-            }
-        };
+        let mut params: Vec<&(dyn ToSql + Sync)> = vec![&now, &before];
+        params.extend(queue.as_ref().map(|queue| queue as &(dyn ToSql + Sync)));
+        params.push(&rows);
+        let found = self.many(context, statement, &params).await?;
         found.iter().map(|row| Job::read(&PgRecord(row))).collect()
     }
 
@@ -168,6 +167,8 @@ impl JobStore for PostgresStore {
                 sql!("job/prune_keys"),
                 &[&self.given_now(), &limit],
             )
+            .await?;
+        self.execute(context, sql!("job/prune_cursors"), &[])
             .await?;
         Ok(JobsPruned { jobs, keys })
     }

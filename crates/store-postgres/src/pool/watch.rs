@@ -17,6 +17,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// A heartbeat is repeated, so it gives up sooner.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A read is for a caller who waits for the answer, so a late answer is of no use.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The limit of operations that may read a whole table, as long as the server answers another connection.
 const LONG_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
@@ -27,6 +29,18 @@ const HEARTBEATS: [&str; 6] = [
     "lock_acquire",
     "lock_extend",
     "instance_heartbeat",
+];
+/// How the operations end that only read.
+const READS: [&str; 9] = [
+    "_get",
+    "_find",
+    "_list",
+    "_list_running",
+    "_list_active",
+    "_counts",
+    "_overview",
+    "_quota",
+    "_slots",
 ];
 /// Operations that may migrate, rebuild, recount or prune.
 const LONG: [&str; 7] = [
@@ -67,10 +81,7 @@ impl Use {
 impl Watch {
     /// Begins a use by this operation.
     pub(super) fn begin(&self, context: &'static str, call_timeout: Duration) {
-        let timeout = match HEARTBEATS.contains(&context) {
-            true => call_timeout.min(HEARTBEAT_TIMEOUT),
-            false => call_timeout,
-        };
+        let timeout = call_timeout.min(limit(context));
         let begun = Instant::now();
         self.set(Some(Use {
             context,
@@ -100,6 +111,17 @@ impl Watch {
         if let Some(now) = now.as_mut().filter(|now| now.begun == found.begun) {
             now.check_at = Instant::now() + found.timeout;
         }
+    }
+}
+
+/// Returns how long this operation may use a connection at most; `call_timeout` may be shorter.
+fn limit(context: &str) -> Duration {
+    if HEARTBEATS.contains(&context) {
+        HEARTBEAT_TIMEOUT
+    } else if READS.iter().any(|end| context.ends_with(end)) {
+        READ_TIMEOUT
+    } else {
+        Duration::MAX
     }
 }
 
@@ -227,5 +249,39 @@ impl Driver {
 fn report(outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         tracing::debug!(%error, "database connection failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limit_fits_the_kind_of_operation() {
+        for heartbeat in HEARTBEATS {
+            assert_eq!(limit(heartbeat), HEARTBEAT_TIMEOUT);
+        }
+        for read in [
+            "request_get",
+            "job_list",
+            "request_counts",
+            "workspace_quota",
+        ] {
+            assert_eq!(limit(read), READ_TIMEOUT);
+        }
+        for call in LONG.into_iter().chain(["request_enqueue", "job_finish"]) {
+            assert_eq!(limit(call), Duration::MAX);
+        }
+    }
+
+    #[test]
+    fn use_is_overdue_after_the_limit_of_its_operation() {
+        let watch = Watch::default();
+        watch.begin("request_enqueue", Duration::ZERO);
+        assert!(watch.overdue().is_some());
+        watch.begin("request_enqueue", Duration::from_secs(60));
+        assert!(watch.overdue().is_none());
+        watch.end();
+        assert!(watch.overdue().is_none());
     }
 }

@@ -1,5 +1,7 @@
 //! Cancels open requests, and redrives failed ones.
 
+use crate::error::busy;
+use crate::lock_wait::LockWait;
 use crate::row::{self, maybe_id, named};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
@@ -9,10 +11,22 @@ use leasehold_store::request::{Cancel, Cancelled, Redrive, RedriveMany, Redriven
 use leasehold_store::{Error, ErrorKind, Result, fresh_id};
 use uuid::Uuid;
 
+/// Cancels a request. Many callers may cancel one request whose row is locked, so each holds a connection only while it tries.
 pub(crate) async fn cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Cancelled> {
+    let mut wait = LockWait::begin();
+    loop {
+        match try_cancel(store, cancel).await {
+            Err(error) => wait.pause_after(error).await?,
+            cancelled => return cancelled,
+        }
+    }
+}
+
+async fn try_cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Cancelled> {
+    const CONTEXT: &str = "request_cancel";
     let row = store
         .maybe(
-            "request_cancel",
+            CONTEXT,
             sql!("request/cancel"),
             &[
                 &store.given_now(),
@@ -26,6 +40,9 @@ pub(crate) async fn cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Can
     let Some(row) = row else {
         return Ok(Cancelled::NotFound);
     };
+    if row.get("is_busy") {
+        return Err(busy(CONTEXT));
+    }
     let execution = maybe_id::<ExecutionId>(&row, "execution_id");
     if row.get("is_unacknowledged") {
         store.notifier.wake(Notification::Cancel);
@@ -44,48 +61,61 @@ pub(crate) async fn cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Can
                 "request {} is CLAIMED or DISPATCHED but has no execution",
                 cancel.request
             );
-            return Err(Error::new("request_cancel", ErrorKind::Broken(text)));
+            return Err(Error::new(CONTEXT, ErrorKind::Broken(text)));
         }
     })
 }
 
 pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<Redriven> {
-    const CONTEXT: &str = "request_redrive";
+    let mut wait = LockWait::begin();
     loop {
-        let row = store
-            .maybe(
-                CONTEXT,
-                sql!("request/redrive"),
-                &[
-                    &store.given_now(),
-                    &redrive.workspace.0,
-                    &redrive.failed.0,
-                    &redrive.id.0,
-                    &redrive.by,
-                ],
-            )
-            .await?;
-        let Some(row) = row else {
-            return Ok(Redriven::NotFound);
-        };
-        if let Some(new) = maybe_id(&row, "inserted") {
-            store.notifier.wake(Notification::Work);
-            return Ok(Redriven::Enqueued(new));
-        }
-        if named::<RequestStatus>(&row, "status")? != RequestStatus::Failed {
-            return Ok(Redriven::NotFailed);
-        }
-        if !row.get::<_, bool>("alive") {
-            return Ok(Redriven::DefinitionNotFound);
-        }
-        let live = store
-            .maybe(CONTEXT, sql!("request/live_redrive"), &[&redrive.failed.0])
-            .await?;
-        // None: the redrive ended between the two statements; try again.
-        if let Some(row) = live {
-            return Ok(Redriven::AlreadyLive(row::id(&row, "id")));
+        match try_redrive(store, redrive).await {
+            Err(error) => wait.pause_after(error).await?,
+            Ok(Some(redriven)) => return Ok(redriven),
+            Ok(None) => {}
         }
     }
+}
+
+/// Returns none if a live redrive ended between two statements; then the caller tries again.
+async fn try_redrive(store: &PostgresStore, redrive: &Redrive) -> Result<Option<Redriven>> {
+    const CONTEXT: &str = "request_redrive";
+    let row = store
+        .maybe(
+            CONTEXT,
+            sql!("request/redrive"),
+            &[
+                &store.given_now(),
+                &redrive.workspace.0,
+                &redrive.failed.0,
+                &redrive.id.0,
+                &redrive.by,
+            ],
+        )
+        .await?;
+    let Some(row) = row else {
+        return Ok(Some(Redriven::NotFound));
+    };
+    if let Some(new) = maybe_id(&row, "inserted") {
+        store.notifier.wake(Notification::Work);
+        return Ok(Some(Redriven::Enqueued(new)));
+    }
+    if named::<RequestStatus>(&row, "status")? != RequestStatus::Failed {
+        return Ok(Some(Redriven::NotFailed));
+    }
+    if !row.get::<_, bool>("alive") {
+        return Ok(Some(Redriven::DefinitionNotFound));
+    }
+    let live = store
+        .maybe(CONTEXT, sql!("request/live_redrive"), &[&redrive.failed.0])
+        .await?;
+    if let Some(row) = live {
+        return Ok(Some(Redriven::AlreadyLive(row::id(&row, "id"))));
+    }
+    if row.get("is_busy") {
+        return Err(busy(CONTEXT));
+    }
+    Ok(None)
 }
 
 pub(crate) async fn redrive_many(

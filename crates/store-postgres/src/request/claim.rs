@@ -82,7 +82,12 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         }
         let lost: i64 = first.get("lost_executions");
         if lost > 0 {
-            claimed.orphaned.extend(requeue_orphaned(&client).await?);
+            match requeue_orphaned(&client).await {
+                Ok(orphaned) => claimed.orphaned.extend(orphaned),
+                // The claim is committed; a later one tries again.
+                Err(error) if matches!(error.kind, ErrorKind::Contended(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
         let unreadable = collect(&rows, &mut claimed)?;
         if !unreadable.is_empty() {

@@ -15,7 +15,7 @@ use leasehold_store::change::Event;
 use leasehold_store::request::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
     Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter, RequestStore,
+    Redriven, Release, Released, Request, RequestFilter, RequestStore, RequestsRenewed,
 };
 use leasehold_store::{Page, Result, run_off_thread};
 use std::time::Duration;
@@ -51,22 +51,8 @@ impl RequestStore for PostgresStore {
         owner: &str,
         claims: &[ClaimRef],
         lease: Duration,
-    ) -> Result<Vec<RequestId>> {
-        let (ids, tokens) = resolve::split(claims.iter().copied());
-        let rows = self
-            .many(
-                "request_renew",
-                sql!("request/renew"),
-                &[
-                    &self.given_now(),
-                    &owner,
-                    &ids,
-                    &tokens,
-                    &row::micros(lease),
-                ],
-            )
-            .await?;
-        Ok(rows.iter().map(|row| row::id(row, "id")).collect())
+    ) -> Result<RequestsRenewed> {
+        resolve::renew(self, owner, claims, lease).await
     }
 
     async fn request_dispatched(

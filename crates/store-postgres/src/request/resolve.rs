@@ -1,5 +1,7 @@
 //! Resolves claims: marks them dispatched, releases or fails them, and recovers claims whose lease expired.
 
+use crate::error;
+use crate::lock_wait::BRIEF_PAUSES;
 use crate::row::{self, maybe_id, maybe_named, micros};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
@@ -7,11 +9,12 @@ use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_store::Result;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{
-    ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
+    ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released, RequestsRenewed,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use std::time::Duration;
+use tokio::time::sleep;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -24,6 +27,30 @@ pub(crate) async fn dispatched(
     owner: &str,
     claims: &[ClaimRef],
 ) -> Result<Vec<Dispatched>> {
+    let mut answers = mark(store, owner, claims).await?;
+    for pause in BRIEF_PAUSES {
+        let (places, busy) = busy_ones(claims, &answers, &Dispatched::Busy);
+        if busy.is_empty() {
+            break;
+        }
+        sleep(pause).await;
+        let again = mark(store, owner, &busy).await?;
+        places
+            .iter()
+            .zip(again)
+            .for_each(|(&at, one)| answers[at] = one);
+    }
+    Ok(answers)
+}
+
+/// Returns the items that were locked, and their places.
+fn busy_ones<T: Clone, A: PartialEq>(items: &[T], answers: &[A], busy: &A) -> (Vec<usize>, Vec<T>) {
+    let all = items.iter().zip(answers).enumerate();
+    let locked = all.filter(|(_, (_, answer))| *answer == busy);
+    locked.map(|(at, (item, _))| (at, item.clone())).unzip()
+}
+
+async fn mark(store: &PostgresStore, owner: &str, claims: &[ClaimRef]) -> Result<Vec<Dispatched>> {
     let (ids, tokens) = split(claims.iter().copied());
     let rows = store
         .many(
@@ -47,7 +74,7 @@ pub(crate) async fn dispatched(
     let states = if lost.is_empty() {
         HashMap::new()
     } else {
-        states(store, &lost).await?
+        states(store, "request_dispatched", &lost).await?
     };
     Ok(claims
         .iter()
@@ -60,6 +87,7 @@ pub(crate) async fn dispatched(
                 {
                     state.marked
                 }
+                (None, Some(state)) if state.is_held(owner, *claim) => Dispatched::Busy,
                 (None, _) => Dispatched::LeaseLost,
             },
         )
@@ -75,22 +103,36 @@ fn marked(row: &Row) -> Dispatched {
     }
 }
 
-/// The state of a request that was not marked.
+/// The state of a request that was not written.
 struct State {
     status: RequestStatus,
     token: i64,
+    holder: Option<String>,
     marked: Dispatched,
 }
 
-async fn states(store: &PostgresStore, ids: &[Uuid]) -> Result<HashMap<RequestId, State>> {
-    let rows = store
-        .many("request_dispatched", sql!("request/state"), &[&ids])
-        .await?;
+impl State {
+    /// Whether the owner still holds this claim. Then the row was locked.
+    fn is_held(&self, owner: &str, claim: ClaimRef) -> bool {
+        self.status == RequestStatus::Claimed
+            && self.token == claim.token
+            && self.holder.as_deref() == Some(owner)
+    }
+}
+
+async fn states(
+    store: &PostgresStore,
+    context: &'static str,
+    ids: &[Uuid],
+) -> Result<HashMap<RequestId, State>> {
+    let state = sql!("request/state");
+    let rows = store.heartbeat(context, state, &[&ids]).await?;
     rows.iter()
         .map(|row| {
             let state = State {
                 status: row::named(row, "status")?,
                 token: row.get("claim_token"),
+                holder: row.get("claimed_by"),
                 marked: marked(row),
             };
             Ok((row::id(row, "id"), state))
@@ -98,16 +140,89 @@ async fn states(store: &PostgresStore, ids: &[Uuid]) -> Result<HashMap<RequestId
         .collect()
 }
 
+/// Returns which of these claims, which a statement skipped, are still held: their rows were locked.
+async fn busy(
+    store: &PostgresStore,
+    context: &'static str,
+    owner: &str,
+    skipped: Vec<ClaimRef>,
+) -> Result<Vec<RequestId>> {
+    if skipped.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (ids, _) = split(skipped.iter().copied());
+    let states = states(store, context, &ids).await?;
+    let is_held = |claim: &ClaimRef| {
+        let state = states.get(&claim.request);
+        state.is_some_and(|state| state.is_held(owner, *claim))
+    };
+    let held = skipped.into_iter().filter(is_held);
+    Ok(held.map(|claim| claim.request).collect())
+}
+
+pub(crate) async fn renew(
+    store: &PostgresStore,
+    owner: &str,
+    claims: &[ClaimRef],
+    lease: Duration,
+) -> Result<RequestsRenewed> {
+    const CONTEXT: &str = "request_renew";
+    let (ids, tokens) = split(claims.iter().copied());
+    let rows = store
+        .heartbeat(
+            CONTEXT,
+            sql!("request/renew"),
+            &[&store.given_now(), &owner, &ids, &tokens, &micros(lease)],
+        )
+        .await?;
+    let renewed: Vec<RequestId> = rows.iter().map(|row| row::id(row, "id")).collect();
+    let known: HashSet<RequestId> = renewed.iter().copied().collect();
+    let skipped = claims
+        .iter()
+        .filter(|claim| !known.contains(&claim.request));
+    let skipped = skipped.copied().collect();
+    Ok(RequestsRenewed {
+        renewed,
+        busy: busy(store, CONTEXT, owner, skipped).await?,
+    })
+}
+
 pub(crate) async fn release(
     store: &PostgresStore,
     owner: &str,
     releases: &[Release],
 ) -> Result<Vec<Released>> {
+    let mut answers = release_once(store, owner, releases).await?;
+    for pause in BRIEF_PAUSES {
+        let (places, busy) = busy_ones(releases, &answers, &Released::Busy);
+        if busy.is_empty() {
+            break;
+        }
+        sleep(pause).await;
+        let again = release_once(store, owner, &busy).await?;
+        places
+            .iter()
+            .zip(again)
+            .for_each(|(&at, one)| answers[at] = one);
+    }
+    Ok(answers)
+}
+
+async fn release_once(
+    store: &PostgresStore,
+    owner: &str,
+    releases: &[Release],
+) -> Result<Vec<Released>> {
     let reasons = vec![None; releases.len()];
-    let moved = release_claims(store, "request_release", owner, releases, &reasons).await?;
+    const CONTEXT: &str = "request_release";
+    let moved = release_claims(store, CONTEXT, owner, releases, &reasons).await?;
+    let claims = releases.iter().map(|release| release.claim);
+    let skipped = claims.filter(|claim| !moved.contains_key(&claim.request));
+    let busy = busy(store, CONTEXT, owner, skipped.collect()).await?;
     Ok(releases
         .iter()
         .map(|release| match moved.get(&release.claim.request) {
+            None if busy.contains(&release.claim.request) => Released::Busy,
             None => Released::LeaseLost,
             Some(None) => Released::Pending,
             Some(Some(FailureReason::Cancelled)) => Released::Cancelled,
@@ -123,15 +238,25 @@ pub(crate) async fn fail(store: &PostgresStore, owner: &str, fail: &Fail) -> Res
         delay: Duration::ZERO,
         error: fail.error.clone(),
     };
-    let moved = release_claims(
-        store,
-        "request_fail",
-        owner,
-        &[release],
-        &[Some(fail.reason.as_str())],
-    )
-    .await?;
-    Ok(!moved.is_empty())
+    const CONTEXT: &str = "request_fail";
+    let (releases, reasons) = ([release], [Some(fail.reason.as_str())]);
+    let mut pauses = BRIEF_PAUSES.into_iter();
+    loop {
+        let moved = release_claims(store, CONTEXT, owner, &releases, &reasons).await?;
+        if !moved.is_empty() {
+            return Ok(true);
+        }
+        if busy(store, CONTEXT, owner, vec![fail.claim])
+            .await?
+            .is_empty()
+        {
+            return Ok(false);
+        }
+        match pauses.next() {
+            Some(pause) => sleep(pause).await,
+            None => return Err(error::busy(CONTEXT)),
+        }
+    }
 }
 
 async fn release_claims(

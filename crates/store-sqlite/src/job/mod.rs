@@ -23,7 +23,7 @@ use crate::graph::finish::NodeFinished;
 use crate::graph::open;
 use crate::writer::Reply;
 use async_trait::async_trait;
-use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_core::{ExecutionId, JobId, JsonText};
 use leasehold_store::failpoint::reach;
 use leasehold_store::job::{
@@ -88,12 +88,16 @@ impl JobStore for SqliteStore {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> Result<Vec<JobId>> {
+    ) -> Result<JobsRenewed> {
         let (worker, claims) = (worker.to_owned(), claims.to_vec());
-        self.write("job_renew", move |s| {
+        let renewed = self.write("job_renew", move |s| {
             heartbeat::renew(s, &worker, &claims, lease)
+        });
+        Ok(JobsRenewed {
+            renewed: renewed.await?,
+            // One transaction writes at a time, so no row is locked.
+            busy: Vec::new(),
         })
-        .await
     }
 
     /// Finishes plain jobs in one operation, then each node's job in its own operation. These are queued in the caller's

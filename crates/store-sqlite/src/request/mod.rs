@@ -20,7 +20,7 @@ use leasehold_store::change::Event;
 use leasehold_store::request::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
     Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter, RequestStore,
+    Redriven, Release, Released, Request, RequestFilter, RequestStore, RequestsRenewed,
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, Page, Result};
@@ -67,12 +67,16 @@ impl RequestStore for SqliteStore {
         owner: &str,
         claims: &[ClaimRef],
         lease: Duration,
-    ) -> Result<Vec<RequestId>> {
+    ) -> Result<RequestsRenewed> {
         let (owner, claims) = (owner.to_owned(), claims.to_vec());
-        self.write("request_renew", move |s| {
+        let renewed = self.write("request_renew", move |s| {
             resolve::renew(s, &owner, &claims, lease)
+        });
+        Ok(RequestsRenewed {
+            renewed: renewed.await?,
+            // One transaction writes at a time, so no row is locked.
+            busy: Vec::new(),
         })
-        .await
     }
 
     async fn request_dispatched(

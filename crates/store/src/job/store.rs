@@ -6,7 +6,7 @@ use super::{
 };
 use crate::store_trait::store_trait;
 use crate::{Page, Result};
-use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed};
+use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_core::{JobId, JsonText};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -24,14 +24,14 @@ store_trait! {
         /// Expired leases are recovered first if a limit is reached. A paused or unknown queue returns no jobs.
         async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed>;
 
-        /// Renews the unexpired leases that the worker holds with these tokens, and returns their jobs in any order.
+        /// Renews the unexpired leases that the worker holds with these tokens. A lease whose row is locked does not delay the others.
         /// The new lease starts now, so it may end earlier than the old one. A lease out of range is clamped.
         async fn job_renew(
             &self,
             worker: &str,
             claims: &[JobRef],
             lease: Duration,
-        ) -> Result<Vec<JobId>>;
+        ) -> Result<JobsRenewed>;
 
         /// Ends the unexpired claims that the worker holds with these tokens. Outcomes are in the order of `finishes`; of
         /// two finishes of one claim the first counts. A wait is capped at the maximum.
@@ -45,7 +45,7 @@ store_trait! {
         /// the claims with `NotWritten`: claims that have ended would return `LeaseLost`.
         ///
         /// # Errors
-        /// Only if the call is not known to have ended any claim.
+        /// Only if the call is not known to have ended any claim, and the reason is not a locked row.
         async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished>;
 
         /// Stores the progress that a worker reports; false if the lease is lost. Progress survives retries and is kept until the job has ended.

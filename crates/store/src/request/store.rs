@@ -3,7 +3,7 @@
 use super::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
     Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter,
+    Redriven, Release, Released, Request, RequestFilter, RequestsRenewed,
 };
 use crate::change::Event;
 use crate::store_trait::store_trait;
@@ -31,20 +31,22 @@ store_trait! {
         /// [`Self::request_claim`] does the same. Returns when the next scheduled request becomes due.
         async fn request_promote_due(&self) -> Result<Promoted>;
 
-        /// Renews the leases that the owner still holds with these tokens, and returns their requests.
+        /// Renews the leases that the owner still holds with these tokens. A claim whose row is locked does not delay the others.
         async fn request_renew(
             &self,
             owner: &str,
             claims: &[ClaimRef],
             lease: Duration,
-        ) -> Result<Vec<RequestId>>;
+        ) -> Result<RequestsRenewed>;
 
-        /// CLAIMED → DISPATCHED for each claim still held. Outcomes are in the order of `claims`.
+        /// CLAIMED → DISPATCHED for each claim still held. Outcomes are in the order of `claims`. A claim whose row is locked is `Busy` and does not delay
+        /// the others.
         async fn request_dispatched(&self, owner: &str, claims: &[ClaimRef])
         -> Result<Vec<Dispatched>>;
 
         /// CLAIMED → PENDING for each claim still held, counted and delayed according to its kind, or → FAILED if
-        /// its attempts are exhausted, or if a cancellation was requested and nothing was started. Outcomes are in the order of `releases`.
+        /// its attempts are exhausted, or if a cancellation was requested and nothing was started. Outcomes are in the order of `releases`. A claim whose
+        /// row is locked is `Busy` and does not delay the others.
         async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>>;
 
         /// CLAIMED → FAILED for a claim still held whose execution was definitely not started: deletes the execution and

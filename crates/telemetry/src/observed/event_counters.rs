@@ -2,8 +2,8 @@
 
 use crate::metrics::{Kind, Metrics, Outcome, Reason, Status};
 use leasehold_core::graph::GraphStop;
-use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_core::{ExecutionId, FailureReason, JobId, RequestId};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
+use leasehold_core::{ExecutionId, FailureReason, RequestId};
 use leasehold_store::audit::AuditObserver;
 use leasehold_store::change::ChangeObserver;
 use leasehold_store::definition::DefinitionObserver;
@@ -22,7 +22,7 @@ use leasehold_store::prune::PruneObserver;
 use leasehold_store::queue::QueueObserver;
 use leasehold_store::request::{
     Cancel, Cancelled, Claim, ClaimOutcome, ClaimRef, Enqueue, Enqueued, Fail, Recovered, Redrive,
-    RedriveMany, Redriven, Release, Released, RequestObserver,
+    RedriveMany, Redriven, Release, Released, RequestObserver, RequestsRenewed,
 };
 use leasehold_store::workspace::WorkspaceObserver;
 use leasehold_store::{DatabaseObserver, SchemaObserver};
@@ -152,8 +152,8 @@ impl RequestObserver for StoreEventCounters {
         }
     }
 
-    fn request_renew(&self, _: &str, _: &[ClaimRef], _: Duration, answer: &Vec<RequestId>) {
-        self.request_renewals.inc_by(answer.len() as u64);
+    fn request_renew(&self, _: &str, _: &[ClaimRef], _: Duration, answer: &RequestsRenewed) {
+        self.request_renewals.inc_by(answer.renewed.len() as u64);
     }
 
     fn request_release(&self, _: &str, _: &[Release], answer: &Vec<Released>) {
@@ -161,7 +161,7 @@ impl RequestObserver for StoreEventCounters {
             match released {
                 Released::Exhausted => self.failed(FailureReason::DispatchExhausted),
                 Released::Cancelled => self.failed(FailureReason::Cancelled),
-                Released::Pending | Released::LeaseLost => {}
+                Released::Pending | Released::Busy | Released::LeaseLost => {}
             }
         }
     }
@@ -203,7 +203,9 @@ impl ExecutionObserver for StoreEventCounters {
         for finished in answer {
             match finished {
                 ExecutionFinished::Finished { reason, .. } => self.finished(*reason),
-                ExecutionFinished::AlreadyFinished | ExecutionFinished::NotFound => {}
+                ExecutionFinished::AlreadyFinished
+                | ExecutionFinished::Busy
+                | ExecutionFinished::NotFound => {}
             }
         }
     }
@@ -254,8 +256,8 @@ impl JobObserver for StoreEventCounters {
         }
     }
 
-    fn job_renew(&self, _: &str, _: &[JobRef], _: Duration, answer: &Vec<JobId>) {
-        self.job_renewals.inc_by(answer.len() as u64);
+    fn job_renew(&self, _: &str, _: &[JobRef], _: Duration, answer: &JobsRenewed) {
+        self.job_renewals.inc_by(answer.renewed.len() as u64);
     }
 
     fn job_finish(&self, _: &str, _: &[JobFinish], answer: &JobsFinished) {

@@ -160,7 +160,7 @@ async fn renewed_and_expired_request_leases_are_counted() {
     let claimed = env.claimed().await;
     let claims = [ClaimRef::from(&claimed)];
     let renewed = env.store.request_renew(OWNER, &claims, LEASE).await;
-    assert_eq!(renewed.unwrap().len(), 1);
+    assert_eq!(renewed.unwrap().renewed.len(), 1);
     let expected = changes([("leasehold_lease_renewals_total{kind=\"request\"}", 1.0)]);
     assert_eq!(env.changed(), expected);
     env.clock.advance(LEASE * 2);

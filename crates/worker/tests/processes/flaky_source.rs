@@ -2,8 +2,8 @@
 
 use crate::work_for;
 use async_trait::async_trait;
-use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_core::{JobId, JsonText};
+use leasehold_core::JsonText;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_worker::{JobSource, SourceError, SourceResult};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl JobSource for FlakySource {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> SourceResult<Vec<JobId>> {
+    ) -> SourceResult<JobsRenewed> {
         if fastrand::u32(..100) < 75 {
             return Err(lost("job_renew"));
         }

@@ -157,6 +157,7 @@ async fn write_late(store: Arc<dyn Store>, worker: String, mut ends: UnboundedRe
     while let Some(claim) = ends.recv().await {
         let lease = Duration::from_secs(60);
         let renewed = store.job_renew(&worker, &[claim], lease).await.unwrap();
+        let renewed = renewed.renewed;
         let complete = JobEnd::Completed { result: None };
         let fail = JobEnd::Failed {
             error: "late write".to_owned(),

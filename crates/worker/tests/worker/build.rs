@@ -1,8 +1,8 @@
 //! The checks of the worker's builder, and workers without jobs.
 
 use async_trait::async_trait;
-use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_core::{JobId, JsonText};
+use leasehold_core::JsonText;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_worker::{
     BuildError, JobContext, JobError, JobSource, SourceResult, Worker, WorkerBuilder,
 };
@@ -23,8 +23,8 @@ impl JobSource for EmptySource {
         Ok(JobsClaimed::default())
     }
 
-    async fn renew(&self, _: &str, _: &[JobRef], _: Duration) -> SourceResult<Vec<JobId>> {
-        Ok(Vec::new())
+    async fn renew(&self, _: &str, _: &[JobRef], _: Duration) -> SourceResult<JobsRenewed> {
+        Ok(JobsRenewed::default())
     }
 
     async fn finish(&self, _: &str, _: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {

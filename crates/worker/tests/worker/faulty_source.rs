@@ -1,8 +1,8 @@
 //! A job source that counts calls and injects faults: failures, lost answers, delays. Asserts nothing.
 
 use async_trait::async_trait;
-use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_core::{JobId, JsonText};
+use leasehold_core::JsonText;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_worker::{JobSource, SourceError, SourceResult};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -137,7 +137,7 @@ impl JobSource for FaultySource {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> SourceResult<Vec<JobId>> {
+    ) -> SourceResult<JobsRenewed> {
         let real = self.real.renew(worker, claims, lease);
         self.call("renew", claims.len(), real).await
     }

@@ -10,7 +10,9 @@ use super::Model;
 use super::queue_access::Sharing;
 use super::state::constraint_error;
 use async_trait::async_trait;
-use leasehold_core::job::{JobClaim, JobEvent, JobFinish, JobRef, JobStatus, JobsClaimed};
+use leasehold_core::job::{
+    JobClaim, JobEvent, JobFinish, JobRef, JobStatus, JobsClaimed, JobsRenewed,
+};
 use leasehold_core::{ExecutionId, JobId, JsonText, Timestamp};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStart, JobStore,
@@ -277,8 +279,11 @@ impl JobStore for Model {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> Result<Vec<JobId>> {
-        Ok(self.jobs(|jobs, now| jobs.renew(worker, claims, lease, now)))
+    ) -> Result<JobsRenewed> {
+        Ok(JobsRenewed {
+            renewed: self.jobs(|jobs, now| jobs.renew(worker, claims, lease, now)),
+            busy: Vec::new(),
+        })
     }
 
     async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {

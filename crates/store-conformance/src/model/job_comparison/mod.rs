@@ -207,7 +207,7 @@ impl JobComparison {
         claims.sort_unstable();
         claims.dedup();
         let renew = async |store: &dyn Store| {
-            let mut held = store.job_renew(&worker, &claims, lease).await?;
+            let mut held = store.job_renew(&worker, &claims, lease).await?.renewed;
             held.sort_unstable();
             Ok(held)
         };

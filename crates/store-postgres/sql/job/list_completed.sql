@@ -1,9 +1,9 @@
--- Lists jobs with the status $5 (completed or failed), newest first.
+-- Lists completed jobs of all queues, newest first.
 SELECT {job/columns}
 FROM (
     SELECT j.* FROM job_end d CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = d.id LIMIT 1) j
-    WHERE d.id < $2 AND d.status = $5 AND ($3::integer IS NULL OR j.queue_id = $3)
-    ORDER BY d.id DESC LIMIT $4
+    WHERE d.id < $2 AND d.status = 'completed'
+    ORDER BY d.id DESC LIMIT $3
 ) j
 {job/joins}
 CROSS JOIN (SELECT NULL::bigint AS token, NULL::text AS worker, NULL::timestamptz AS claimed_at, NULL::timestamptz AS ends,

@@ -1,0 +1,2 @@
+-- Keeps the transaction open for so many seconds.
+SELECT pg_sleep($1)

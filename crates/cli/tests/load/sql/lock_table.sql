@@ -1,0 +1,2 @@
+-- Locks a whole table.
+LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE

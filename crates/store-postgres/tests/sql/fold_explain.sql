@@ -1,0 +1,2 @@
+-- Runs a fold with EXPLAIN ANALYZE.
+EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT leasehold_fold()
