@@ -50,7 +50,7 @@ pub(crate) fn python_package(package: PythonPackage, folder: &Path) -> Result<()
         fs::create_dir_all(tools)?;
     }
     let partial = folder.with_extension(format!("partial-{}", std::process::id()));
-    let pip = Command::new("python3")
+    let pip = Command::new(interpreter()?)
         .args(["-m", "pip", "install", "--quiet", "--no-input"])
         .arg("--disable-pip-version-check")
         // As a variable: older versions of pip do not know the option.
@@ -69,6 +69,12 @@ pub(crate) fn python_package(package: PythonPackage, folder: &Path) -> Result<()
     }
     fs::rename(&partial, folder)
         .with_context(|| format!("cannot move the package to {}", folder.display()))
+}
+
+/// The path of Python itself. Under pyenv, `python3` is a script that rewrites a shared directory after each pip call: of several calls at once
+/// one fails.
+fn interpreter() -> Result<String> {
+    first_line("python3", ["-c", "import sys; print(sys.executable)"])
 }
 
 /// The first line of output of a program, if it succeeds.

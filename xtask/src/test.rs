@@ -5,6 +5,9 @@ mod outcome;
 mod pool;
 mod programs;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,8 +16,9 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use leasehold_testkit::{
     Cluster, FULL_VARIABLE, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI_VARIABLE,
-    postgres_programs, postgres_version,
+    postgres_programs, postgres_version, temp_root,
 };
+use tempfile::TempDir;
 
 use crate::interrupt::Interrupt;
 use crate::setup::{self, InstalledTools};
@@ -83,7 +87,9 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     history.sort(&mut programs);
     let postgres = Cluster::start(&[])?;
     println!("test: PostgreSQL runs at {}", postgres.url());
-    let environment = environment(&postgres, &ready, arguments.full);
+    let files = temporary_files()?;
+    println!("test: temporary files are in {}", files.path().display());
+    let environment = environment(&postgres, &ready, files.path(), arguments.full);
 
     let begun = Instant::now();
     let mut outcome = Outcome::default();
@@ -91,14 +97,23 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
         if arguments.repeat > 1 {
             println!("test: run {turn} of {}", arguments.repeat);
         }
-        outcome.add(pool::run(&programs, arguments, &environment, &interrupt)?);
-        if arguments.has_examples() && turn == 1 {
-            outcome.add(examples(arguments, &environment, &interrupt)?);
+        let has_examples = arguments.has_examples() && turn == 1;
+        // Examples are compiled by Cargo while the first programs wait for servers.
+        let (tests, examples) = thread::scope(|scope| {
+            let examples =
+                has_examples.then(|| scope.spawn(|| examples(arguments, &environment, &interrupt)));
+            let tests = pool::run(&programs, arguments, &environment, &interrupt);
+            (tests, examples.map(thread::ScopedJoinHandle::join))
+        });
+        outcome.add(tests?);
+        if let Some(examples) = examples {
+            let panicked = |_| anyhow!("the thread that runs examples panicked");
+            outcome.add(examples.map_err(panicked)??);
         }
     }
     let took = begun.elapsed();
     let url = postgres.url();
-    drop(postgres);
+    drop((postgres, files));
     if arguments.is_whole() && arguments.repeat == 1 && outcome.is_green() {
         history.keep(took, &outcome)?;
     }
@@ -136,10 +151,12 @@ fn announce(history: &History) {
 fn environment(
     postgres: &Cluster,
     ready: &InstalledTools,
+    files: &Path,
     full: bool,
 ) -> Vec<(&'static str, String)> {
-    let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let path = |path: &Path| path.to_string_lossy().into_owned();
     let mut variables = vec![
+        ("TMPDIR", path(files)),
         ("LEASEHOLD_TEST_PG", postgres.url()),
         (TEMPORAL_CLI_VARIABLE, path(&ready.temporal)),
         (PYTHON_PATH_VARIABLE, path(&ready.python_path)),
@@ -151,20 +168,40 @@ fn environment(
     variables
 }
 
-/// The examples in doc comments, which only Cargo can run.
+/// A directory for the temporary files of all programs: a killed test leaves nothing behind. The user `postgres` may write there too.
+fn temporary_files() -> Result<TempDir> {
+    let directory = tempfile::Builder::new()
+        .prefix("leasehold-test-")
+        .tempdir_in(temp_root())?;
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o1777))?;
+    Ok(directory)
+}
+
+/// The examples in doc comments, which only Cargo can run. Shows one line, or everything if one failed.
 fn examples(
     arguments: &TestArguments,
     environment: &[(&'static str, String)],
     interrupt: &Interrupt,
 ) -> Result<Outcome> {
-    println!("test: examples in doc comments");
+    let begun = Instant::now();
     let mut command = workspace::cargo();
-    command.args(["test", "--doc", "--locked", "--no-fail-fast"]);
+    command.args(["test", "--quiet", "--doc", "--locked", "--no-fail-fast"]);
     programs::narrow(&mut command, &arguments.package);
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     let mut outcome = Outcome::default();
-    let status = child::run(&mut command, interrupt, |line| outcome.read("doc", line))?;
+    let mut output = String::new();
+    let status = child::read(&mut command, interrupt, |line| {
+        outcome.read("doc", line);
+        output.push_str(line);
+        output.push('\n');
+    })?;
     outcome.settle("doc", status.success());
+    let details = if status.success() { "" } else { &output };
+    print!(
+        "test: examples in doc comments: {} passed in {}\n{details}",
+        outcome.passed,
+        minutes(begun.elapsed())
+    );
     Ok(outcome)
 }
 

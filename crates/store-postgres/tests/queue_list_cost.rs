@@ -85,7 +85,8 @@ async fn fold_under_an_old_snapshot_reads_no_dead_deltas() {
     client.query_one(FOLD_EXPLAIN, &[]).await.unwrap();
     let answer: Value = client.query_one(FOLD_EXPLAIN, &[]).await.unwrap().get(0);
     let buffers = explain::read(&answer).buffers;
-    assert!(buffers < 40, "{buffers} buffers");
+    // Reading the dead deltas takes over 400.
+    assert!(buffers < 80, "{buffers} buffers");
     reader.batch_execute("COMMIT").await.unwrap();
 }
 

@@ -37,6 +37,7 @@ mod server;
 mod server_process;
 mod size;
 mod snapshot;
+mod temp_root;
 mod temporal;
 mod tools;
 mod unique;
@@ -83,6 +84,7 @@ pub use promtool::{PROMTOOL_PACKAGE, check_metrics, promtool, promtool_version};
 pub use python::python_worker;
 pub use size::{FULL_VARIABLE, sized};
 pub use snapshot::assert_snapshot_file;
+pub use temp_root::temp_root;
 pub use temporal::{DevServerOptions, TEMPORAL_VARIABLE, TestTemporal};
 pub use tools::{
     PYTHON_PATH_VARIABLE, PythonPackage, SCHEMATHESIS, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI,

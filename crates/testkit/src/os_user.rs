@@ -47,7 +47,7 @@ impl OsUser {
 
     /// Creates an empty directory that only this user and root can read.
     pub(crate) fn create_directory(self) -> io::Result<PathBuf> {
-        let pattern = std::env::temp_dir().join("leasehold-XXXXXXXX");
+        let pattern = crate::temp_root().join("leasehold-XXXXXXXX");
         let output = self
             .command("mktemp")
             .arg("-d")

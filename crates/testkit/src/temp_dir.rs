@@ -2,15 +2,15 @@
 
 use tempfile::TempDir;
 
-/// Creates an empty directory, for example for a SQLite file. Dropping the handle removes it.
+/// Creates an empty directory under [`crate::temp_root`], for example for a SQLite file. Dropping the handle removes it.
 ///
 /// # Panics
-/// When the system's temporary directory is not writable.
+/// When the directory of temporary files is not writable.
 #[must_use]
 pub fn temp_dir() -> TempDir {
     tempfile::Builder::new()
         .prefix("leasehold-")
-        .tempdir()
+        .tempdir_in(crate::temp_root())
         .expect("failed to create a temporary directory")
 }
 

@@ -19,8 +19,9 @@ use crate::interrupt::Interrupt;
 
 /// Tests of one program at once: some wait for servers while others compute.
 const TESTS_AT_ONCE: usize = 4;
-/// Programs that measure how a server answers under load. They run one by one after the others, so that they measure nothing else.
-const ALONE: [&str; 1] = ["cli::load"];
+/// Programs that measure how fast a server answers under load. They run one by one after the others, so that they measure nothing else.
+/// With each, the module whose tests measure no times: these run with the other programs.
+const ALONE: [(&str, &str); 1] = [("cli::load", "memory::")];
 /// A program that takes longer hangs, and is killed.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// Between two looks at a program.
@@ -39,14 +40,12 @@ pub(super) fn run(
         lock(&sum).add(outcome);
         Ok(())
     };
-    let (alone, shared): (Vec<_>, Vec<_>) = programs
-        .iter()
-        .partition(|program| ALONE.contains(&program.name.as_str()));
+    let (shared, alone) = parts(programs, arguments);
     let waiting = Mutex::new(shared.into_iter());
     let next = || lock(&waiting).next();
     let work = || -> Result<()> {
         while let Some(program) = next() {
-            run_one(program)?;
+            run_one(&program)?;
         }
         Ok(())
     };
@@ -57,8 +56,31 @@ pub(super) fn run(
             worker.join().map_err(panicked)?
         })
     })?;
-    alone.into_iter().try_for_each(run_one)?;
+    alone.iter().try_for_each(run_one)?;
     Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The programs that may share the machine, and those that run alone. Names of tests select as they are given, in whole programs.
+fn parts(
+    programs: &[TestProgram],
+    arguments: &TestArguments,
+) -> (Vec<TestProgram>, Vec<TestProgram>) {
+    let (mut shared, mut alone) = (Vec::new(), Vec::new());
+    for program in programs.iter().cloned() {
+        match ALONE.iter().find(|(name, _)| *name == program.name) {
+            None => shared.push(program),
+            Some(_) if !arguments.filter.is_empty() => alone.push(program),
+            Some((_, untimed)) => {
+                let part = |options: &[&str]| TestProgram {
+                    options: options.iter().map(ToString::to_string).collect(),
+                    ..program.clone()
+                };
+                shared.push(part(&[untimed]));
+                alone.push(part(&["--skip", untimed]));
+            }
+        }
+    }
+    (shared, alone)
 }
 
 /// Half as many again as there are cores: a program that starts servers leaves its core idle for seconds.
@@ -82,6 +104,7 @@ fn run_one(
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUST_TEST_THREADS", TESTS_AT_ONCE.to_string())
         .args(["-Zunstable-options", "--report-time"])
+        .args(&program.options)
         .args(&arguments.filter)
         .args(&arguments.options)
         .process_group(0)
@@ -149,4 +172,49 @@ fn show(program: &TestProgram, outcome: &Outcome, status: ExitStatus, said: &str
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn program(name: &str) -> TestProgram {
+        TestProgram {
+            name: name.to_owned(),
+            executable: PathBuf::new(),
+            folder: PathBuf::new(),
+            options: Vec::new(),
+        }
+    }
+
+    fn arguments(filter: &[&str]) -> TestArguments {
+        TestArguments {
+            full: false,
+            repeat: 1,
+            package: Vec::new(),
+            program: Vec::new(),
+            filter: filter.iter().map(ToString::to_string).collect(),
+            options: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn programs_that_measure_times_run_alone_and_their_other_tests_do_not() {
+        let programs = ["core", "cli::load"].map(program);
+        let options = |programs: &[TestProgram]| -> Vec<(String, String)> {
+            let pair = |p: &TestProgram| (p.name.clone(), p.options.join(" "));
+            programs.iter().map(pair).collect()
+        };
+        let pair = |name: &str, options: &str| (name.to_owned(), options.to_owned());
+        let (shared, alone) = parts(&programs, &arguments(&[]));
+        assert_eq!(
+            options(&shared),
+            [pair("core", ""), pair("cli::load", "memory::")]
+        );
+        assert_eq!(options(&alone), [pair("cli::load", "--skip memory::")]);
+        let (shared, alone) = parts(&programs, &arguments(&["attacks"]));
+        assert_eq!(options(&shared), [pair("core", "")]);
+        assert_eq!(options(&alone), [pair("cli::load", "")]);
+    }
 }

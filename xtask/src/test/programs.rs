@@ -18,6 +18,8 @@ pub(super) struct TestProgram {
     pub(super) executable: PathBuf,
     /// The package's folder, in which its tests run.
     pub(super) folder: PathBuf,
+    /// Arguments that select a part of its tests.
+    pub(super) options: Vec<String>,
 }
 
 pub(super) fn build(arguments: &TestArguments, interrupt: &Interrupt) -> Result<Vec<TestProgram>> {
@@ -90,6 +92,7 @@ fn program(line: &str) -> Result<Option<TestProgram>> {
         },
         executable: PathBuf::from(executable),
         folder,
+        options: Vec::new(),
     }))
 }
 
