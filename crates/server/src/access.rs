@@ -1,16 +1,13 @@
 //! Authorization: checks that the key of a call satisfies the access that the route declares.
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, ApiResult};
 use crate::key_cache::KeyLookup;
 use crate::load_shed::overloaded;
 use crate::route::RoutePolicy;
 use crate::state::State;
-use axum::Extension;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State as AxumState};
+use axum::extract::{RawPathParams, Request};
 use axum::http::header;
-use axum::middleware::Next;
-use axum::response::Response;
 use leasehold_api::Code;
 use leasehold_core::WorkspaceId;
 use leasehold_core::key::{AccessDecision, CallNeeds, KeyScope, Payloads, Permission};
@@ -76,18 +73,17 @@ impl Caller {
     }
 }
 
-/// Rejects a call whose key is invalid or has no access to the route.
+/// Rejects a call whose key is invalid or has no access to the route. Attaches the caller to the request, and returns the path parameters.
 pub(crate) async fn authorize(
-    AxumState(state): AxumState<State>,
-    Extension(policy): Extension<RoutePolicy>,
+    state: &State,
+    policy: RoutePolicy,
     params: Result<RawPathParams, RawPathParamsRejection>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
+    request: &mut Request,
+) -> ApiResult<Option<RawPathParams>> {
     if policy.access == Access::Open {
-        return Ok(next.run(request).await);
+        return Ok(params.ok());
     }
-    let found = match bearer(&request) {
+    let found = match bearer(request) {
         // A monitoring route also answers while the store is unavailable.
         Some(text) if !policy.sheddable => state.keys.find_or_stale(text).await?,
         Some(text) => state.keys.find(text).await?,
@@ -101,7 +97,7 @@ pub(crate) async fn authorize(
     };
     check_access(&key, policy.access, &params, needs)?;
     request.extensions_mut().insert(Caller(key));
-    Ok(next.run(request).await)
+    Ok(Some(params))
 }
 
 /// Returns the key if it is valid.

@@ -2,7 +2,6 @@
 
 use axum::body::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use std::collections::HashMap;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,8 +30,8 @@ pub(crate) struct ActivityTracker(Mutex<Activity>);
 struct Activity {
     /// Calls without a response yet.
     pending: usize,
-    /// The responses that are not sent completely, by number.
-    responses: HashMap<u64, Progress>,
+    /// The responses that are not sent completely: one over HTTP/1, as many as there are streams over HTTP/2.
+    responses: Vec<Progress>,
     next_response: u64,
     /// When data was last read or written, or a call ended.
     last_active: Instant,
@@ -42,10 +41,21 @@ struct Activity {
 
 /// The progress of a response, in bytes of its body that left the process. Other traffic of the connection is none.
 struct Progress {
+    /// The number of the response.
+    response: u64,
     /// Chunks that are passed to the protocol and not sent yet.
     unsent: usize,
     /// Since when the response waits for the peer; none while the peer waits for the response.
     blocked_since: Option<Instant>,
+}
+
+impl Progress {
+    /// Records that the peer accepts more data; it is blocked only by what was passed to the protocol before.
+    fn unblock(&mut self) {
+        if self.unsent == 0 {
+            self.blocked_since = None;
+        }
+    }
 }
 
 impl ActivityTracker {
@@ -53,7 +63,7 @@ impl ActivityTracker {
         let now = Instant::now();
         Arc::new(Self(Mutex::new(Activity {
             pending: 0,
-            responses: HashMap::new(),
+            responses: Vec::new(),
             next_response: 0,
             last_active: now,
             head: Some(now),
@@ -63,7 +73,7 @@ impl ActivityTracker {
     /// Returns when the connection times out without further activity, or `None` while a call is pending and every response is read.
     fn deadline(&self, timeouts: &ConnectionTimeouts) -> Option<Instant> {
         let inner = self.inner();
-        let blocked = inner.responses.values().filter_map(|one| one.blocked_since);
+        let blocked = inner.responses.iter().filter_map(|one| one.blocked_since);
         if let Some(since) = blocked.min() {
             return Some(since + timeouts.write);
         }
@@ -124,11 +134,11 @@ impl Call {
             let mut inner = tracker.inner();
             let number = inner.next_response;
             inner.next_response += 1;
-            let progress = Progress {
+            inner.responses.push(Progress {
+                response: number,
                 unsent: 0,
                 blocked_since: Some(Instant::now()),
-            };
-            inner.responses.insert(number, progress);
+            });
             number
         };
         TrackedBody {
@@ -160,7 +170,9 @@ struct SentResponse<H> {
 
 impl<H> SentResponse<H> {
     fn update(&self, change: impl FnOnce(&mut Progress)) {
-        if let Some(progress) = self.tracker.inner().responses.get_mut(&self.number) {
+        let mut inner = self.tracker.inner();
+        let mut responses = inner.responses.iter_mut();
+        if let Some(progress) = responses.find(|one| one.response == self.number) {
             change(progress);
         }
     }
@@ -169,7 +181,7 @@ impl<H> SentResponse<H> {
 impl<H> Drop for SentResponse<H> {
     fn drop(&mut self) {
         let mut inner = self.tracker.inner();
-        inner.responses.remove(&self.number);
+        inner.responses.retain(|one| one.response != self.number);
         inner.last_active = Instant::now();
     }
 }
@@ -208,6 +220,7 @@ impl<B, H: Send + Sync + 'static> TrackedBody<B, H> {
     fn chunk(&mut self) -> Bytes {
         let bytes = self.rest.split_to(self.rest.len().min(CHUNK_BYTES));
         self.response.update(|progress| {
+            progress.unblock();
             progress.unsent += 1;
             progress.blocked_since.get_or_insert_with(Instant::now);
         });
@@ -231,20 +244,15 @@ where
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        self.response.update(|progress| {
-            if progress.unsent == 0 {
-                progress.blocked_since = None;
-            }
-        });
         if self.rest.is_empty() {
-            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-                Some(Ok(frame)) => frame,
-                other => return Poll::Ready(other),
-            };
-            match frame.into_data() {
-                Ok(data) if !data.is_empty() => self.rest = data,
-                Ok(empty) => return Poll::Ready(Some(Ok(Frame::data(empty)))),
-                Err(other) => return Poll::Ready(Some(Ok(other))),
+            let polled = Pin::new(&mut self.body).poll_frame(context);
+            match polled.map_ok(Frame::into_data) {
+                Poll::Ready(Some(Ok(Ok(data)))) if !data.is_empty() => self.rest = data,
+                other => {
+                    // The peer waits for data.
+                    self.response.update(Progress::unblock);
+                    return other.map_ok(|frame| frame.map_or_else(|frame| frame, Frame::data));
+                }
             }
         }
         let chunk = self.chunk();

@@ -1,25 +1,28 @@
 //! Builds the router: all routes and the layers in front of them.
 
 use crate::api_error::ApiError;
+use crate::metrics::CountedCall;
 use crate::openapi::Api;
 use crate::route::RoutePolicy;
 use crate::state::State;
-use crate::{access, call_memory, deadline, load_shed, metrics, rate_limit, routes as all, trace};
+use crate::{call, routes as all};
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State as AxumState};
 use axum::http::{HeaderValue, Method, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use axum::{Extension, Router};
 use leasehold_api::Code;
 use std::any::Any;
 use std::sync::LazyLock;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::OpenApi;
 
 /// Builds the API as a tower service. Needs no socket.
 pub fn app(state: State) -> Router {
-    let layered = |route, policy| layered(route, policy, &state);
+    let layered = |route: MethodRouter<State>, policy: RoutePolicy| {
+        route.route_layer(from_fn_with_state((state.clone(), policy), call::guard))
+    };
     let (router, _) = all::all()
         .into_router(Api::openapi(), layered)
         .split_for_parts();
@@ -35,34 +38,27 @@ pub fn app(state: State) -> Router {
         .layer(CatchPanicLayer::custom(|panic: Box<dyn Any + Send>| {
             internal_error(&*panic)
         }))
-        .layer(SetResponseHeaderLayer::if_not_present(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("no-store"),
-        ))
-        .layer(SetResponseHeaderLayer::overriding(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ))
-        .layer(from_fn_with_state(state.clone(), metrics::count))
+        .layer(from_fn_with_state(state.clone(), answer))
         .with_state(state)
 }
 
-/// Adds the layers of every route, outermost last. The policy is the outermost layer, so each layer can read it.
-fn layered(route: MethodRouter<State>, policy: RoutePolicy, state: &State) -> MethodRouter<State> {
-    route
-        // Innermost: inside authorization, which knows the caller, and without the responses of the layers.
-        .route_layer(from_fn_with_state(
-            state.clone(),
-            call_memory::hold_response,
-        ))
-        .route_layer(from_fn_with_state(state.clone(), rate_limit::limit_rate))
-        // Inside authorization, so that only callers with a key create spans.
-        .route_layer(from_fn_with_state(state.clone(), trace::trace))
-        // Inside authorization too: calls are counted by workspace or key.
-        .route_layer(from_fn_with_state(state.clone(), load_shed::shed_load))
-        .route_layer(from_fn_with_state(state.clone(), access::authorize))
-        .route_layer(from_fn_with_state(state.clone(), deadline::apply_deadline))
-        .route_layer(Extension(policy))
+/// Counts a call and adds the headers of every response.
+async fn answer(
+    AxumState(state): AxumState<State>,
+    matched: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let counted = CountedCall::begin(matched, request.method());
+    let mut response = next.run(request).await;
+    counted.end(&state, &response);
+    let headers = response.headers_mut();
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    let nosniff = HeaderValue::from_static("nosniff");
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
 }
 
 /// Returns the method and path of every route.

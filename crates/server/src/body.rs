@@ -166,13 +166,11 @@ fn parse_batch<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
 
 /// Counts the items of the arrays in an object, one more at most if an array is empty. Looks only at brackets and commas.
 fn count_items(bytes: &[u8]) -> usize {
-    let (mut depth, mut items, mut in_text, mut escaped) = (0usize, 0, false, false);
-    for byte in bytes {
+    let (mut depth, mut items, mut rest) = (0usize, 0, bytes);
+    while let [byte, ..] = rest {
+        let mut length = 1;
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            _ if in_text => {}
+            b'"' => length = json::string_length(rest),
             b'[' | b'{' => {
                 depth += 1;
                 items += usize::from(depth == 2);
@@ -181,6 +179,7 @@ fn count_items(bytes: &[u8]) -> usize {
             b',' if depth == 2 => items += 1,
             _ => {}
         }
+        rest = &rest[length..];
     }
     items
 }

@@ -5,7 +5,7 @@ use crate::api_error::{ApiError, ApiResult};
 use crate::call_owner::Owner;
 use crate::memory_budget::{MemoryBudget, Reservation};
 use crate::state::State;
-use axum::extract::{Request, State as AxumState};
+use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body;
@@ -120,11 +120,7 @@ pub(crate) async fn reserve(bytes: usize) -> ApiResult<()> {
 }
 
 /// Gives a call the memory of its response, and attaches it to the response.
-pub(crate) async fn hold_response(
-    AxumState(state): AxumState<State>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn hold_response(state: &State, request: Request, next: Next) -> Response {
     let Some(caller) = request.extensions().get::<Caller>() else {
         return next.run(request).await;
     };

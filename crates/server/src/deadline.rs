@@ -2,18 +2,14 @@
 
 use crate::api_error::{ApiError, ApiResult};
 use crate::options::ServerOptions;
-use crate::route::{Deadline, RoutePolicy};
-use crate::state::State;
-use axum::Extension;
-use axum::extract::{Request, State as AxumState};
+use crate::route::Deadline;
 use axum::http::Method;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use leasehold_api::Code;
 use std::time::Duration;
 
 /// The time limit of a call, and what happens when its caller disconnects.
-enum CallTimeout {
+pub(crate) enum CallTimeout {
     /// Limited; runs to completion even if the caller disconnects.
     RunToCompletion(Duration),
     /// Limited; cancelled when the caller disconnects.
@@ -22,19 +18,18 @@ enum CallTimeout {
     Unlimited,
 }
 
-pub(crate) async fn apply_deadline(
-    AxumState(state): AxumState<State>,
-    Extension(policy): Extension<RoutePolicy>,
-    request: Request,
-    next: Next,
+/// Waits for the response to a call, for as long as the call may take.
+pub(crate) async fn apply(
+    timeout: CallTimeout,
+    response: impl Future<Output = Response> + Send + 'static,
 ) -> Response {
-    let (limit, answer) = match call_timeout(request.method(), policy.deadline, &state.options) {
-        CallTimeout::Unlimited => return next.run(request).await,
+    let (limit, answer) = match timeout {
+        CallTimeout::Unlimited => return response.await,
         CallTimeout::CancelOnDisconnect(limit) => {
-            (limit, tokio::time::timeout(limit, next.run(request)).await)
+            (limit, tokio::time::timeout(limit, response).await)
         }
         CallTimeout::RunToCompletion(limit) => {
-            let serving = tokio::spawn(next.run(request));
+            let serving = tokio::spawn(response);
             match tokio::time::timeout(limit, serving).await {
                 Ok(Ok(response)) => (limit, Ok(response)),
                 Ok(Err(error)) => return aborted(&error),
@@ -57,7 +52,12 @@ fn exceeded(limit: Duration) -> ApiError {
     ApiError::new(Code::DeadlineExceeded, detail)
 }
 
-fn call_timeout(method: &Method, deadline: Deadline, options: &ServerOptions) -> CallTimeout {
+/// Returns the time limit of a call.
+pub(crate) fn call_timeout(
+    method: &Method,
+    deadline: Deadline,
+    options: &ServerOptions,
+) -> CallTimeout {
     let limit = options.request_timeout;
     match deadline {
         Deadline::Unbounded => CallTimeout::Unlimited,

@@ -9,6 +9,7 @@ mod activity;
 mod api_error;
 mod app;
 mod body;
+mod call;
 mod call_memory;
 mod call_owner;
 mod change_stream;

@@ -2,15 +2,12 @@
 
 use crate::access::Caller;
 use crate::api_error::{ApiError, ApiResult};
-use crate::call_owner::{self, Owner};
+use crate::call_owner::Owner;
 use crate::memory_budget::{MemoryBudget, Reservation};
 use crate::owner_pool::{OwnerPermit, OwnerPool, PoolFull};
 use crate::route::RoutePolicy;
 use crate::state::State;
-use axum::Extension;
-use axum::extract::{Request, State as AxumState};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::Request;
 use leasehold_api::Code;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +25,7 @@ pub(crate) struct CallPermit(Arc<CallResources>);
 
 struct CallResources {
     body: Mutex<Reservation>,
-    _call: OwnerPermit,
+    call: OwnerPermit,
 }
 
 impl LoadShedder {
@@ -43,12 +40,17 @@ impl LoadShedder {
         let call = self.calls.try_acquire(owner)?;
         Ok(CallPermit(Arc::new(CallResources {
             body: Mutex::new(self.bodies.reservation(owner)),
-            _call: call,
+            call,
         })))
     }
 }
 
 impl CallPermit {
+    /// Returns the owner of the call.
+    pub(crate) fn owner(&self) -> Owner {
+        self.0.call.owner()
+    }
+
     /// Counts bytes of the call's body as they arrive. A `Content-Length` alone reserves nothing.
     pub(crate) fn count_body_bytes(&self, bytes: usize) -> ApiResult<()> {
         let mut body = self.0.body.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,15 +62,14 @@ impl CallPermit {
     }
 }
 
-/// Rejects a call while its owner or the server is at its limit, unless the route is never shed. From here on the call runs for its owner.
-pub(crate) async fn shed_load(
-    AxumState(state): AxumState<State>,
-    Extension(policy): Extension<RoutePolicy>,
-    mut request: Request,
-    next: Next,
-) -> ApiResult<Response> {
+/// Rejects a call while its owner or the server is at its limit, unless the route is never shed. Attaches the permit to the request.
+pub(crate) fn admit(
+    state: &State,
+    policy: RoutePolicy,
+    request: &mut Request,
+) -> ApiResult<Option<CallPermit>> {
     if !policy.sheddable {
-        return Ok(next.run(request).await);
+        return Ok(None);
     }
     let caller = request.extensions().get::<Caller>();
     let owner = caller.map_or(Owner::Anonymous, |caller| Owner::of(&caller.0));
@@ -77,9 +78,7 @@ pub(crate) async fn shed_load(
         .acquire(owner)
         .map_err(|full| overloaded(&full.detail("concurrent calls", "server.calls_max")))?;
     request.extensions_mut().insert(permit.clone());
-    let response = call_owner::scope(Some(owner), next.run(request)).await;
-    drop(permit);
-    Ok(response)
+    Ok(Some(permit))
 }
 
 pub(crate) fn overloaded(detail: &str) -> ApiError {

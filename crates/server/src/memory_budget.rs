@@ -3,6 +3,7 @@
 
 use crate::call_owner::Owner;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -71,9 +72,15 @@ impl InUse {
 
     fn replace(&mut self, owner: Owner, from: usize, to: usize) {
         self.all = self.all - from + to;
-        match self.of(owner) - from + to {
-            0 => drop(self.by_owner.remove(&owner)),
-            bytes => drop(self.by_owner.insert(owner, bytes)),
+        match self.by_owner.entry(owner) {
+            Entry::Occupied(mut of_owner) => match of_owner.get() - from + to {
+                0 => drop(of_owner.remove()),
+                bytes => *of_owner.get_mut() = bytes,
+            },
+            Entry::Vacant(new) => match to - from {
+                0 => {}
+                bytes => drop(new.insert(bytes)),
+            },
         }
     }
 }

@@ -141,6 +141,13 @@ impl PoolFull {
     }
 }
 
+impl OwnerPermit {
+    /// Returns the owner that it is counted for.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+}
+
 impl Drop for OwnerPermit {
     fn drop(&mut self) {
         self.pool.release(self.owner);

@@ -1,12 +1,9 @@
 //! Rate limits: calls per second with a burst, of each workspace or of each key. Knows no route.
 
 use crate::access::Caller;
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, ApiResult};
 use crate::state::State;
-use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State as AxumState};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::{RawPathParams, Request};
 use leasehold_api::Code;
 use leasehold_core::WorkspaceId;
 use std::collections::HashMap;
@@ -66,20 +63,19 @@ impl<K: Copy + Eq + Hash> CallRateLimiter<K> {
 }
 
 /// Rejects a call whose workspace (the one in the path, or else the key's own) is over its rate.
-pub(crate) async fn limit_rate(
-    AxumState(state): AxumState<State>,
-    params: Result<RawPathParams, RawPathParamsRejection>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    if let Some(workspace) = workspace(params.as_ref().ok(), &request)
+pub(crate) fn check(
+    state: &State,
+    params: Option<&RawPathParams>,
+    request: &Request,
+) -> ApiResult<()> {
+    if let Some(workspace) = workspace(params, request)
         && let Err(seconds) = state.rate_limiter.check(workspace)
     {
         let limit = state.options.rate_per_second;
         let detail = format!("the workspace exceeded {limit} calls per second");
         return Err(ApiError::new(Code::RateLimited, detail).retry_after(seconds));
     }
-    Ok(next.run(request).await)
+    Ok(())
 }
 
 fn workspace(params: Option<&RawPathParams>, request: &Request) -> Option<WorkspaceId> {

@@ -11,7 +11,9 @@ pub fn share_connections(store: Arc<dyn Store>) -> Arc<dyn Store> {
     let capabilities = store.capabilities();
     let layer = SharedConnections {
         pool: OwnerPool::new(api_connections(capabilities)),
-        reads_only: !capabilities.changes_use_connections,
+        counted: StoreCall::all()
+            .map(|call| call.is_read() || capabilities.changes_use_connections)
+            .collect(),
     };
     Arc::new(LayeredStore::new(store, layer))
 }
@@ -24,8 +26,8 @@ fn api_connections(capabilities: Capabilities) -> usize {
 
 struct SharedConnections {
     pool: Arc<OwnerPool>,
-    /// Whether changes need no connection of their own.
-    reads_only: bool,
+    /// Whether a call needs a connection of its own, by the index of the call.
+    counted: Vec<bool>,
 }
 
 impl StoreLayer for SharedConnections {
@@ -40,11 +42,10 @@ impl StoreLayer for SharedConnections {
         call: StoreCall,
         run: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
-        let _permit = match call_owner::current() {
-            Some(owner) if call.is_read() || !self.reads_only => {
-                Some(self.pool.acquire(owner).await)
-            }
-            _ => None,
+        let owner = call_owner::current().filter(|_| self.counted[call.index()]);
+        let _permit = match owner {
+            Some(owner) => Some(self.pool.acquire(owner).await),
+            None => None,
         };
         run.await
     }
