@@ -510,6 +510,10 @@ BEGIN
     IF EXISTS (SELECT FROM job_lease l WHERE l.queue_id = target.queue_id AND p_id = ANY (l.ids)) THEN
         RETURN 'running';
     END IF;
+    PERFORM 1 FROM job j WHERE j.id = p_id FOR NO KEY UPDATE NOWAIT;
+    PERFORM 1 FROM job_waiting w WHERE w.job_id = p_id FOR UPDATE NOWAIT;
+    PERFORM 1 FROM job_key k WHERE k.job_id = p_id FOR UPDATE NOWAIT;
+    PERFORM 1 FROM job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
     DELETE FROM job_waiting w WHERE w.job_id = p_id RETURNING w.* INTO waited;
     IF waited.job_id IS NULL THEN
         IF EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
@@ -541,6 +545,8 @@ BEGIN
     THEN
         RETURN false;
     END IF;
+    -- The row before the lock, like a change of the limit.
+    PERFORM 1 FROM job_limit FOR NO KEY UPDATE;
     PERFORM pg_advisory_xact_lock(730833, 0);
     LOCK TABLE job, job_waiting, job_lease, job_end IN SHARE ROW EXCLUSIVE MODE;
     IF here = (SELECT cluster FROM job_limit)
@@ -1002,7 +1008,9 @@ DECLARE
     wakes boolean := false;
     held record;
 BEGIN
-    PERFORM set_config('lock_timeout', '200ms', true);
+    IF NOT p_nodes THEN
+        PERFORM set_config('lock_timeout', '200ms', true);
+    END IF;
     FOR i IN 1..cardinality(p_pages) LOOP
         SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
@@ -1120,10 +1128,11 @@ CREATE FUNCTION public.leasehold_job_progress(p_now timestamp with time zone, p_
 DECLARE
     page job_lease;
 BEGIN
-    SELECT l.* INTO page FROM job_lease l WHERE l.token = p_token AND l.worker = p_worker FOR UPDATE;
+    SELECT l.* INTO page FROM job_lease l WHERE l.token = p_token AND l.worker = p_worker FOR UPDATE NOWAIT;
     IF NOT coalesce(page.ends[array_position(page.ids, p_id)] > coalesce(p_now, clock_timestamp()), false) THEN
         RETURN false;
     END IF;
+    PERFORM 1 FROM job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
     INSERT INTO job_note (job_id, progress) VALUES (p_id, p_progress)
     ON CONFLICT (job_id) DO UPDATE SET progress = excluded.progress;
     RETURN true;

@@ -10,6 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 #[cfg(unix)]
+use std::fs::File;
+#[cfg(unix)]
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,8 +136,30 @@ impl Client {
     /// Fails if the path is too long for a socket address, or the key is not a valid header value.
     #[cfg(unix)]
     pub fn over_socket(path: &Path, key: &str, options: ClientOptions) -> Result<Self> {
-        let socket = SocketPath::new(path)
-            .map_err(|error| setup(format!("cannot use the socket: {error}")))?;
+        let socket = SocketPath::new(path);
+        let socket = socket.map_err(|error| setup(format!("cannot use the socket: {error}")))?;
+        Self::over(socket, key, options)
+    }
+
+    /// Creates a client like [`Client::over_socket`] of the socket with this name in an open directory, also if its path later leads to another directory.
+    /// None if the system has no paths through open directories (Linux has), or the name is too long.
+    ///
+    /// # Errors
+    /// Fails if the key is not a valid header value.
+    #[cfg(unix)]
+    pub fn over_socket_within(
+        directory: File,
+        name: &str,
+        key: &str,
+        options: ClientOptions,
+    ) -> Result<Option<Self>> {
+        let socket = SocketPath::within(directory, Path::new(name));
+        let client = socket.map(|socket| Self::over(socket, key, options));
+        client.transpose()
+    }
+
+    #[cfg(unix)]
+    fn over(socket: SocketPath, key: &str, options: ClientOptions) -> Result<Self> {
         let builder = builder(&options).unix_socket(socket.as_path()).no_proxy();
         let inner = Inner {
             http: build(builder)?,

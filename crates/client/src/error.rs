@@ -28,18 +28,18 @@ impl ClientError {
     /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Problem(problem) => matches!(
-                problem.code,
+            Self::Problem(problem) => match problem.code {
                 Code::BodyTooSlow
-                    | Code::RateLimited
-                    | Code::BacklogFull
-                    | Code::QuotaExceeded
-                    | Code::TooManyStreams
-                    | Code::StoreUnavailable
-                    | Code::EngineUnavailable
-                    | Code::Overloaded
-                    | Code::DeadlineExceeded
-            ),
+                | Code::RateLimited
+                | Code::TooManyStreams
+                | Code::StoreUnavailable
+                | Code::EngineUnavailable
+                | Code::Overloaded
+                | Code::DeadlineExceeded => true,
+                // Waiting frees some quotas only; the server then says how long to wait.
+                Code::BacklogFull | Code::QuotaExceeded => problem.retry_after.is_some(),
+                _ => false,
+            },
             Self::Unreachable(_) => true,
             Self::Unexpected(_) | Self::Setup(_) => false,
         }

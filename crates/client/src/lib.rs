@@ -49,5 +49,5 @@ pub use leasehold_api as api;
 pub use list::List;
 pub use requests::RequestFilter;
 #[cfg(unix)]
-pub use socket_path::SocketPath;
+pub use socket_path::{SocketPath, directory_path};
 pub use workspaces::AuditFilter;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// A path that a socket can be bound or connected to.
 ///
-/// If the path is too long for a socket address, this is a path through an open handle of its directory
-/// (`/proc/self/fd/N/NAME`, Linux only), which is valid as long as this value exists.
+/// If the path is too long for a socket address, or must stay in one directory whatever happens to its path, this is a path through an open handle of the
+/// directory (`/proc/self/fd/N/NAME`, Linux only), which is valid as long as this value exists.
 #[derive(Debug)]
 pub struct SocketPath {
     path: PathBuf,
@@ -32,14 +32,16 @@ impl SocketPath {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(too_long(path));
         };
-        let directory = File::open(parent)?;
-        let handle = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
-        let path = handle.join(name);
+        let through_handle = Self::within(File::open(parent)?, Path::new(name));
+        through_handle.ok_or_else(|| too_long(path))
+    }
+
+    /// Returns the path of a file in an open directory, which nobody can exchange for another one; none if the system has no such paths, or the name is too
+    /// long.
+    pub fn within(directory: File, name: &Path) -> Option<Self> {
+        let path = directory_path(&directory)?.join(name);
         let fits = path.as_os_str().as_bytes().len() <= SOCKET_PATH_MAX_BYTES;
-        if !fits || !handle.is_dir() {
-            return Err(too_long(&parent.join(name)));
-        }
-        Ok(Self {
+        fits.then_some(Self {
             path,
             _directory: Some(directory),
         })
@@ -49,6 +51,12 @@ impl SocketPath {
     pub fn as_path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Returns a path of an open directory that is valid as long as it is open, whatever happens to its name; none if the system has no such paths (Linux has).
+pub fn directory_path(directory: &File) -> Option<PathBuf> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+    path.is_dir().then_some(path)
 }
 
 fn too_long(path: &Path) -> io::Error {

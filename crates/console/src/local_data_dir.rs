@@ -2,14 +2,16 @@
 //!
 //! The key in the directory goes only over the socket in the same directory. A cloned repository may contain a directory with an address and a key, but
 //! it cannot contain a socket; and only its owner can create one there. So neither a planted directory nor another process on the server's port gets a key.
+//! The directory stays open from the check on, and the key and the socket are used through it: on Linux, another directory under the same path gets nothing.
 
 use crate::exit::{Exit, Failure};
-use leasehold_client::{Client, ClientError, ClientOptions};
+use leasehold_client::{Client, ClientError, ClientOptions, directory_path};
 use leasehold_core::key::Secret;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const NAME: &str = "leasehold-data";
 /// The data directory of the packaged systemd service.
@@ -21,8 +23,13 @@ const KEY_FILE: &str = "admin.key";
 const WRITABLE: u32 = 0o022;
 
 /// A trusted data directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LocalDataDir(PathBuf);
+#[derive(Clone, Debug)]
+pub(crate) struct LocalDataDir {
+    /// The path to show.
+    path: PathBuf,
+    /// The directory that was checked.
+    handle: Arc<File>,
+}
 
 /// Creates a client of the server that runs on this data directory, with the administrator key in it.
 ///
@@ -44,21 +51,33 @@ impl LocalDataDir {
         let found = above.find(|dir| is_trusted(dir));
         let system = || Some(PathBuf::from(SYSTEM_DIR)).filter(|dir| is_trusted_system_dir(dir));
         // Skips a directory that this user cannot read, unless --data-dir names it.
-        let found = found
-            .or_else(system)
-            .filter(|dir| fs::read_dir(dir).is_ok());
-        Ok(found.map(Self))
+        Ok(found.or_else(system).and_then(Self::opened))
+    }
+
+    /// Opens a directory that was found trusted; none if this user cannot read it, or its path leads to another one meanwhile.
+    fn opened(path: PathBuf) -> Option<Self> {
+        let found = fs::symlink_metadata(&path).ok()?;
+        let handle = File::open(&path).ok()?;
+        let opened = handle.metadata().ok()?;
+        let is_found = (opened.dev(), opened.ino()) == (found.dev(), found.ino());
+        (is_found && is_safe(&opened, &[found.uid()])).then_some(Self {
+            path,
+            handle: Arc::new(handle),
+        })
     }
 
     /// Root may name the directory of any user, others only their own and root's.
     fn named(dir: &Path) -> Result<Self, Failure> {
-        let metadata = fs::metadata(dir).map_err(|error| unreadable(dir, &error))?;
+        let is_dir = fs::metadata(dir).map(|metadata| metadata.is_dir());
         let shown = dir.display();
-        if !metadata.is_dir() {
+        if !is_dir.map_err(|error| unreadable(dir, &error))? {
             return Err(Failure::usage(format!(
                 "--data-dir: {shown} is not a directory"
             )));
         }
+        let handle = File::open(dir).map_err(|error| unreadable(dir, &error))?;
+        let metadata = handle.metadata();
+        let metadata = metadata.map_err(|error| unreadable(dir, &error))?;
         let (owner, user) = (metadata.uid(), current_uid());
         if owner != user && owner != 0 && user != 0 {
             return Err(denied(format!(
@@ -72,27 +91,35 @@ impl LocalDataDir {
                  --server and LEASEHOLD_KEY"
             )));
         }
-        Ok(Self(dir.to_owned()))
+        Ok(Self {
+            path: dir.to_owned(),
+            handle: Arc::new(handle),
+        })
     }
 
     /// The path of the directory.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// The path of a file in the directory that was checked; where the system has no such paths, in the directory that has its path now.
+    fn file(&self, name: &str) -> PathBuf {
+        let directory = directory_path(&self.handle);
+        directory.unwrap_or_else(|| self.path.clone()).join(name)
     }
 
     /// The path of the server's socket.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.0.join(SOCKET_FILE)
+        self.path.join(SOCKET_FILE)
     }
 
     /// Creates a client over the socket of the directory with its key; also returns the file of the key.
     pub(crate) fn client(&self, options: ClientOptions) -> Result<(Client, PathBuf), Failure> {
-        let socket = self.socket();
         self.metadata(SOCKET_FILE, |metadata| metadata.file_type().is_socket())?
             .ok_or_else(|| self.not_running("it has no socket"))?;
-        let file = self.0.join(KEY_FILE);
+        let file = self.path.join(KEY_FILE);
         let key = self.key(&file)?;
-        let client = Client::over_socket(&socket, &key, options);
+        let client = self.connect(&key, options);
         let client = client.map_err(|error| match error {
             ClientError::Setup(why) => Failure::usage(format!(
                 "{why}; set --data-dir to a shorter path, or --server and LEASEHOLD_KEY"
@@ -102,9 +129,19 @@ impl LocalDataDir {
         Ok((client, file))
     }
 
+    fn connect(&self, key: &str, options: ClientOptions) -> Result<Client, ClientError> {
+        if let Ok(directory) = self.handle.try_clone()
+            && let Some(client) =
+                Client::over_socket_within(directory, SOCKET_FILE, key, options.clone())?
+        {
+            return Ok(client);
+        }
+        Client::over_socket(&self.socket(), key, options)
+    }
+
     /// The failure that no server runs on the directory; `why` is how this was noticed.
     pub(crate) fn not_running(&self, why: &str) -> Failure {
-        let dir = self.0.display();
+        let dir = self.path.display();
         Failure::new(
             Exit::Unavailable,
             format!(
@@ -117,12 +154,14 @@ impl LocalDataDir {
     fn key(&self, file: &Path) -> Result<String, Failure> {
         let regular = self.metadata(KEY_FILE, Metadata::is_file)?;
         let text = match regular {
-            Some(_) => fs::read_to_string(file).map_err(|error| unreadable(file, &error))?,
+            Some(_) => {
+                fs::read_to_string(self.file(KEY_FILE)).map_err(|error| unreadable(file, &error))?
+            }
             None => String::new(),
         };
         let text = text.trim();
         if text.is_empty() {
-            let dir = self.0.display();
+            let dir = self.path.display();
             return Err(denied(format!(
                 "no administrator key in the data directory {dir}: {KEY_FILE} is missing or empty; set --server and \
                  LEASEHOLD_KEY, or create a key with `leasehold admin-key --data-dir {dir}`"
@@ -137,13 +176,14 @@ impl LocalDataDir {
         name: &str,
         is_expected: impl FnOnce(&Metadata) -> bool,
     ) -> Result<Option<Metadata>, Failure> {
-        let file = self.0.join(name);
-        let metadata = match fs::symlink_metadata(&file) {
+        let file = self.path.join(name);
+        let metadata = match fs::symlink_metadata(self.file(name)) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unreadable(&file, &error)),
         };
-        let owner = fs::metadata(&self.0).map_err(|error| unreadable(&self.0, &error))?;
+        let owner = self.handle.metadata();
+        let owner = owner.map_err(|error| unreadable(&self.path, &error))?;
         let owned = [owner.uid(), current_uid(), 0].contains(&metadata.uid());
         if !owned || metadata.mode() & WRITABLE != 0 || !is_expected(&metadata) {
             return Err(denied(format!(

@@ -3,7 +3,8 @@
 //! Three quarters of the places are open to everyone. The last quarter is kept for owners that hold less than a quarter, so that an owner whose calls
 //! hang cannot keep a newcomer out. A place that becomes free goes to the waiting owner that holds least; among equals, to the one that waits longest.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
 use std::hash::Hash;
 
 #[cfg(test)]
@@ -81,24 +82,27 @@ impl<O: Copy + Eq + Hash> FairPool<O> {
         self.max - self.quarter()
     }
 
-    /// Whether an owner that holds `held` places may take another one now.
-    fn may_take(&self, held: usize) -> bool {
-        let open = self.in_use < self.max_open() || held < self.quarter();
-        self.in_use < self.max && open && held < self.owner_max
+    /// How many places an owner may hold after it has taken one now.
+    fn may_hold(&self) -> usize {
+        if self.in_use >= self.max {
+            0
+        } else if self.in_use < self.max_open() {
+            self.owner_max
+        } else {
+            self.owner_max.min(self.quarter())
+        }
     }
 
     /// Takes a place at once. A waiting owner is never overtaken: it waits only while it may not take a place itself.
     pub fn acquire(&mut self, owner: O) -> bool {
-        if !self.may_take(self.held(owner)) {
-            return false;
+        let may_hold = self.may_hold();
+        match self.owners.entry(owner) {
+            Entry::Occupied(mut share) if share.get().held < may_hold => share.get_mut().held += 1,
+            Entry::Vacant(new) if may_hold > 0 => new.insert(Share::default()).held = 1,
+            Entry::Occupied(_) | Entry::Vacant(_) => return false,
         }
-        self.take(owner);
-        true
-    }
-
-    fn take(&mut self, owner: O) {
         self.in_use += 1;
-        self.owners.entry(owner).or_default().held += 1;
+        true
     }
 
     /// Joins the line of this owner, after [`acquire`](Self::acquire) found no place.
@@ -112,25 +116,29 @@ impl<O: Copy + Eq + Hash> FairPool<O> {
 
     /// Leaves the line. Returns whether the ticket was still waiting; otherwise it has a place, which must be released.
     pub fn leave(&mut self, owner: O, ticket: Ticket) -> bool {
-        let Some(share) = self.owners.get_mut(&owner) else {
+        let Entry::Occupied(mut share) = self.owners.entry(owner) else {
             return false;
         };
-        let Ok(at) = share.waiting.binary_search(&ticket) else {
+        let Ok(at) = share.get().waiting.binary_search(&ticket) else {
             return false;
         };
-        share.waiting.remove(at);
-        self.forget_if_empty(owner);
+        share.get_mut().waiting.remove(at);
+        if share.get().is_empty() {
+            share.remove();
+        }
         true
     }
 
     /// Returns a place. Call [`grant_next`](Self::grant_next) until it returns none.
     pub fn release(&mut self, owner: O) {
-        if let Some(share) = self.owners.get_mut(&owner)
-            && share.held > 0
+        if let Entry::Occupied(mut share) = self.owners.entry(owner)
+            && share.get().held > 0
         {
-            share.held -= 1;
+            share.get_mut().held -= 1;
             self.in_use -= 1;
-            self.forget_if_empty(owner);
+            if share.get().is_empty() {
+                share.remove();
+            }
         }
     }
 
@@ -142,18 +150,19 @@ impl<O: Copy + Eq + Hash> FairPool<O> {
             Some((share.held, *first, *owner))
         });
         let (held, ticket, owner) = waiting.min_by_key(|(held, first, _)| (*held, *first))?;
-        if !self.may_take(held) {
+        if held >= self.may_hold() {
             return None;
         }
-        self.owners.get_mut(&owner)?.waiting.pop_front();
-        self.take(owner);
+        let share = self.owners.get_mut(&owner)?;
+        share.waiting.pop_front();
+        share.held += 1;
+        self.in_use += 1;
         Some((owner, ticket))
     }
+}
 
-    fn forget_if_empty(&mut self, owner: O) {
-        let is_empty = |share: &Share| share.held == 0 && share.waiting.is_empty();
-        if self.owners.get(&owner).is_some_and(is_empty) {
-            self.owners.remove(&owner);
-        }
+impl Share {
+    fn is_empty(&self) -> bool {
+        self.held == 0 && self.waiting.is_empty()
     }
 }

@@ -4,10 +4,12 @@
 mod digest;
 mod numbers;
 mod stream;
+mod strings;
 mod tree;
 
 pub use digest::{DocumentDigest, digest};
 pub use stream::{is_readable, strip_whitespace};
+pub use strings::string_length;
 pub use tree::tree_bytes;
 
 use crate::limits::{JSON_MAX_DEPTH, JSON_MAX_FRACTION_DIGITS};
@@ -129,19 +131,19 @@ fn check_size(actual: usize, max: usize) -> Result<(), JsonProblem> {
 
 /// Returns the nesting depth of arrays and objects. Looks only at brackets.
 pub fn depth(text: &str) -> usize {
-    let (mut now, mut deepest, mut in_text, mut escaped) = (0usize, 0, false, false);
-    for byte in text.bytes() {
+    let (mut now, mut deepest, mut rest) = (0usize, 0, text.as_bytes());
+    while let [byte, ..] = rest {
+        let mut length = 1;
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => {
+            b'"' => length = string_length(rest),
+            b'[' | b'{' => {
                 now += 1;
                 deepest = deepest.max(now);
             }
-            b']' | b'}' if !in_text => now = now.saturating_sub(1),
+            b']' | b'}' => now = now.saturating_sub(1),
             _ => {}
         }
+        rest = &rest[length..];
     }
     deepest
 }

@@ -6,7 +6,10 @@
 mod failpoint;
 mod file;
 
-pub use failpoint::{VARIABLE as FAILPOINT_VARIABLE, reach as reach_failpoint};
+pub use failpoint::{
+    CLAIM_VARIABLE as CLAIM_FAILPOINT_VARIABLE, VARIABLE as FAILPOINT_VARIABLE,
+    reach as reach_failpoint, reach_in_claim as reach_claim_failpoint,
+};
 pub use file::CrashedProcess;
 
 use file::MarkerFile;

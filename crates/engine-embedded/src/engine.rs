@@ -1,14 +1,15 @@
 //! The engine's calls, each of which is one operation of the store. Runs no node itself.
 
 use async_trait::async_trait;
-use leasehold_core::graph::{GraphChange, GraphOrigin, GraphStop, Machine, NodeRun};
+use leasehold_core::graph::{GraphChange, GraphOrigin, GraphStop, Machine, NodeContext, NodeRun};
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
-use leasehold_crash_marker::{Computation, CrashMarkers, reach_failpoint};
+use leasehold_crash_marker::{Computation, CrashMarkers, reach_claim_failpoint, reach_failpoint};
 use leasehold_engine::{
     Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
 };
 use leasehold_store::graph::{GraphStart, GraphStarted, GraphStopped, jobs_of};
 use leasehold_store::{ErrorKind, Store};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -128,15 +129,30 @@ impl Engine for EmbeddedEngine {
         let Ok(machine) = Machine::new(graph.clone()) else {
             return;
         };
-        let computation = Computation {
-            execution: start.execution,
-            crashed: start.crashed,
-        };
-        self.crash_markers.compute(computation, || {
+        self.crash_markers.compute(computation(start), || {
             reach_failpoint(&start.params);
             let (origin, params) = (origin(start), start.params.clone());
             let mut change = GraphChange::start(start.execution, origin, Arc::new(machine), params);
             drop(jobs_of(&mut change));
+        });
+    }
+
+    fn compute_node_input(
+        &self,
+        start: &Start,
+        machine: &Machine,
+        node: usize,
+        outputs: &HashMap<usize, JsonText>,
+    ) {
+        let context = NodeContext {
+            execution: start.execution,
+            workspace: start.workspace,
+            params: &start.params,
+            outputs,
+        };
+        self.crash_markers.compute(computation(start), || {
+            reach_claim_failpoint(&start.params);
+            drop(machine.payloads(&[node], &context));
         });
     }
 
@@ -190,6 +206,13 @@ impl Engine for EmbeddedEngine {
     async fn health(&self) -> Result<()> {
         self.with_timeout(self.store.now()).await?;
         Ok(())
+    }
+}
+
+fn computation(start: &Start) -> Computation {
+    Computation {
+        execution: start.execution,
+        crashed: start.crashed,
     }
 }
 

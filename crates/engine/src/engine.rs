@@ -4,8 +4,9 @@ use crate::describe::{Description, EndedPage};
 use crate::error::Result;
 use crate::start::{Start, StartOutcome, StartPrevented};
 use async_trait::async_trait;
-use leasehold_core::graph::NodeRun;
+use leasehold_core::graph::{Machine, NodeRun};
 use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
+use std::collections::HashMap;
 
 /// A workflow engine. Every implementation bounds the duration of its calls itself.
 #[async_trait]
@@ -19,6 +20,17 @@ pub trait Engine: Send + Sync + 'static {
     /// Computes the input of a start as [`Engine::start`] does, and discards it. Calls nothing; an engine whose starts have no input to compute does
     /// nothing.
     fn compute_input(&self, _start: &Start) {}
+
+    /// Computes the input of a node of a started execution, whose graph the store has, as a claim of its job does, and discards it. `machine` is that of the
+    /// graph, `outputs` are those that the node refers to. Calls nothing; an engine that computes no such inputs in this process does nothing.
+    fn compute_node_input(
+        &self,
+        _start: &Start,
+        _machine: &Machine,
+        _node: usize,
+        _outputs: &HashMap<usize, JsonText>,
+    ) {
+    }
 
     /// Makes an unknown start definite without its input: afterwards the execution does not run, and no late start of it succeeds. This default is for
     /// an engine that starts no execution that the store has ended.

@@ -1,6 +1,8 @@
 //! Enqueueing requests: sizes, ranges and the version's params schema are validated, then the store inserts all or none.
 
+use crate::current_versions::CurrentVersions;
 use crate::quota::{self, QuotaError, Quotas};
+use crate::replay;
 use crate::schema::{self, FirstMismatch, ParamsSchemas, SchemaWorkError, VersionSchema};
 use leasehold_core::json::{self, JsonProblem};
 use leasehold_core::limits::{
@@ -117,9 +119,10 @@ pub enum EnqueueError {
     Store(#[from] leasehold_store::Error),
 }
 
-/// Enqueues requests. Reuse one: it caches compiled schemas.
+/// Enqueues requests. Reuse one: it remembers current versions and caches compiled schemas.
 #[derive(Debug, Default)]
 pub struct Enqueuer {
+    versions: CurrentVersions,
     schemas: ParamsSchemas,
 }
 
@@ -129,7 +132,8 @@ impl Enqueuer {
         &self.schemas
     }
 
-    /// Enqueues like [`Enqueuer::enqueue`], if the quotas of the workspace allow all requests of the call.
+    /// Enqueues like [`Enqueuer::enqueue`], if the quotas of the workspace allow all new requests of the call. A request whose idempotency key is
+    /// held needs no room; the keys are looked up only if the call does not fit with all its requests.
     pub async fn enqueue_within(
         &self,
         store: &dyn Store,
@@ -137,31 +141,72 @@ impl Enqueuer {
         call: Enqueue,
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
         let added = quota::usage_of(&call.requests);
+        match quotas.admit(store, call.workspace, added).await {
+            Ok(()) => self.enqueue(store, call).await,
+            Err(refused) => self.replay(store, quotas, call, refused).await,
+        }
+    }
+
+    /// Answers the requests of a refused call whose keys are held, and enqueues the others if they fit. The store does not see the former again: if a
+    /// key is released meanwhile, nothing is inserted without room.
+    async fn replay(
+        &self,
+        store: &dyn Store,
+        quotas: &Quotas,
+        mut call: Enqueue,
+        refused: QuotaError,
+    ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
+        let mut keys = call.requests.iter().filter_map(replay::idempotency_key);
+        if !refused.is_exceeded() || keys.next().is_none() {
+            return Err(refused.into());
+        }
+        check(&mut call).await?;
+        let holders = store.request_key_holders(&call).await?;
+        let replay = replay::of_requests(&call.requests, &holders)?;
+        let positions = replay.new_positions();
+        if positions.is_empty() {
+            let answers = replay.with(Vec::new());
+            log_enqueued(&call, &answers);
+            return Ok(answers);
+        }
+        call.requests = replay::only(call.requests, &positions);
+        let new = replay::first_uses(&call.requests, replay::idempotency_key);
+        let added = quota::usage_of(new);
+        if replay.is_empty() && added.requests == call.requests.len() as u64 {
+            return Err(refused.into());
+        }
         quotas.admit(store, call.workspace, added).await?;
-        self.enqueue(store, call).await
+        let enqueued = self.enqueue(store, call).await;
+        let enqueued = enqueued.map_err(|error| error.at_positions(&positions))?;
+        Ok(replay.with(enqueued))
     }
 
     /// Validates and inserts all requests of the call, or none. Params are validated against the version that each request
-    /// is pinned to; if another version is published meanwhile, they are validated again.
+    /// is pinned to; if another version is published meanwhile, they are validated again. So a remembered version is as good as one that is read now.
     pub async fn enqueue(
         &self,
         store: &dyn Store,
         mut call: Enqueue,
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
-        check_call(&call)?;
-        let mut turns = Turns::default();
-        for (index, new) in call.requests.iter_mut().enumerate() {
-            check_one(index, new)?;
-            // SQLite stores the text as it is.
-            new.params.strip_whitespace();
-            turns.count(new.params.as_str().len()).await;
-        }
+        check(&mut call).await?;
         log_enqueueing(&call);
         let deadline = schema::deadline();
+        let mut versions = Versions::Remembered;
         loop {
-            self.check_schemas(store, &mut call, deadline).await?;
+            let checked = self.check_schemas(store, &mut call, versions, deadline);
+            if let Err(error) = checked.await {
+                // A remembered version accepts params only if the store confirms it; so it must not reject them alone either.
+                if versions == Versions::Remembered && self.is_outdated(store, &call).await? {
+                    versions = Versions::Read;
+                    continue;
+                }
+                return Err(error);
+            }
             return match store.request_enqueue(&call).await? {
-                Enqueued::VersionMoved(_) => continue,
+                Enqueued::VersionMoved(_) => {
+                    versions = Versions::Read;
+                    continue;
+                }
                 Enqueued::All(requests) => {
                     log_enqueued(&call, &requests);
                     Ok(requests)
@@ -181,6 +226,7 @@ impl Enqueuer {
         &self,
         store: &dyn Store,
         call: &mut Enqueue,
+        versions: Versions,
         deadline: Instant,
     ) -> Result<(), EnqueueError> {
         let mut known = HashMap::new();
@@ -189,7 +235,8 @@ impl Enqueuer {
             let (version, schema) = match known.entry(new.definition) {
                 Entry::Occupied(seen) => seen.into_mut(),
                 Entry::Vacant(unseen) => {
-                    let found = self.current(store, call.workspace, new.definition, deadline);
+                    let id = (call.workspace, new.definition);
+                    let found = self.current(store, id, versions, deadline);
                     unseen.insert(found.await?)
                 }
             };
@@ -210,13 +257,23 @@ impl Enqueuer {
     async fn current(
         &self,
         store: &dyn Store,
-        workspace: WorkspaceId,
-        definition: DefinitionId,
+        (workspace, definition): (WorkspaceId, DefinitionId),
+        versions: Versions,
         deadline: Instant,
     ) -> Result<(Option<VersionId>, VersionSchema), EnqueueError> {
-        let definition = store.definition_get(workspace, definition).await?;
-        let Some(version) = definition.and_then(|definition| definition.current_version) else {
-            return Ok((None, VersionSchema::Absent));
+        let remembered = match versions {
+            Versions::Remembered => self.versions.get(workspace, definition),
+            Versions::Read => None,
+        };
+        let version = match remembered {
+            Some(version) => version,
+            None => match current_version(store, workspace, definition).await? {
+                Some(version) => {
+                    self.versions.set(workspace, definition, version);
+                    version
+                }
+                None => return Ok((None, VersionSchema::Absent)),
+            },
         };
         if let Some(known) = self.schemas.cached(version) {
             return Ok((Some(version), known));
@@ -238,6 +295,37 @@ impl Enqueuer {
         self.schemas.cache(version, schema.clone());
         Ok((Some(version), schema))
     }
+
+    /// Whether params were validated against a version that is not the current one.
+    async fn is_outdated(&self, store: &dyn Store, call: &Enqueue) -> Result<bool, EnqueueError> {
+        let checked = call.requests.iter();
+        let checked = checked.filter_map(|new| Some((new.definition, new.checked_against?)));
+        let checked: HashMap<DefinitionId, VersionId> = checked.collect();
+        for (definition, version) in checked {
+            if current_version(store, call.workspace, definition).await? != Some(version) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Where the current versions of a call's definitions come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Versions {
+    /// From memory, if they are known.
+    Remembered,
+    /// From the store.
+    Read,
+}
+
+async fn current_version(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    definition: DefinitionId,
+) -> Result<Option<VersionId>, leasehold_store::Error> {
+    let found = store.definition_get(workspace, definition).await?;
+    Ok(found.and_then(|definition| definition.current_version))
 }
 
 /// Returns the schema to validate a request with, if there is one.
@@ -273,6 +361,33 @@ impl From<FirstMismatch> for EnqueueError {
     }
 }
 
+impl EnqueueError {
+    /// Returns the error of a call of some requests as the error of the whole call, in which they have these positions.
+    fn at_positions(mut self, positions: &[usize]) -> Self {
+        match &mut self {
+            Self::Params { index, .. }
+            | Self::Schema { index, .. }
+            | Self::ValidationLimit { index, .. }
+            | Self::ValidationTime(index)
+            | Self::VersionSchema { index, .. }
+            | Self::Priority { index, .. }
+            | Self::Window(index) => *index = positions.get(*index).copied().unwrap_or(*index),
+            // Texts are checked in the whole call.
+            Self::Text { .. }
+            | Self::Count(_)
+            | Self::SchemaWork(_)
+            | Self::WorkspaceNotFound
+            | Self::DefinitionNotFound(_)
+            | Self::DefinitionForbidden(_)
+            | Self::NotPublished(_)
+            | Self::KeyConflict { .. }
+            | Self::Quota(_)
+            | Self::Store(_) => {}
+        }
+        self
+    }
+}
+
 /// Logs a single request before and after the insert; a batch only after it, in one line.
 fn log_enqueueing(call: &Enqueue) {
     if let [new] = call.requests.as_slice() {
@@ -299,6 +414,18 @@ fn log_enqueued(call: &Enqueue, requests: &[EnqueuedRequest]) {
 
 fn trace(new: &NewRequest) -> Option<String> {
     TraceContext::trace_id_of(new.trace_context.as_deref())
+}
+
+/// Checks sizes, ranges and texts of all requests, and strips whitespace from params, because SQLite stores the text as it is.
+async fn check(call: &mut Enqueue) -> Result<(), EnqueueError> {
+    check_call(call)?;
+    let mut turns = Turns::default();
+    for (index, new) in call.requests.iter_mut().enumerate() {
+        check_one(index, new)?;
+        new.params.strip_whitespace();
+        turns.count(new.params.as_str().len()).await;
+    }
+    Ok(())
 }
 
 fn check_call(call: &Enqueue) -> Result<(), EnqueueError> {

@@ -1,6 +1,7 @@
 //! Operations on jobs and queues: validate names, sizes and ranges, then run one store operation. Knows ports only, no database and no HTTP.
 
 use crate::job_quota::{JobQuotaError, JobQuotas};
+use crate::replay;
 use leasehold_core::job::JobRetry;
 use leasehold_core::json::{self, JsonProblem};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
@@ -92,6 +93,58 @@ pub async fn enqueue(
     store: &dyn Store,
     jobs: &[NewJob],
 ) -> Result<Vec<EnqueuedJob>, JobOperationError> {
+    check_jobs(jobs).await?;
+    Ok(store.job_enqueue(jobs).await?)
+}
+
+/// Enqueues like [`enqueue`], if the quota of the key allows all new jobs of the call. A job whose deduplication key is held needs no room; the keys
+/// are looked up only if the call does not fit with all its jobs. Jobs that belong to nodes of graphs name their workspaces; the call
+/// fails if one of these may not use the queue of the jobs.
+pub async fn enqueue_within(
+    store: &dyn Store,
+    quotas: &JobQuotas,
+    key: &Key,
+    workspaces: &[WorkspaceId],
+    jobs: Vec<NewJob>,
+) -> Result<Vec<EnqueuedJob>, JobOperationError> {
+    check_shared(store, workspaces, &jobs).await?;
+    let admitted = quotas.admit(store, key.id, &key.rights.scope, &jobs);
+    match admitted.await {
+        Ok(()) => enqueue(store, &jobs).await,
+        Err(refused @ JobQuotaError::Bytes { .. })
+            if jobs.iter().any(|job| job.dedup.is_some()) =>
+        {
+            replay(store, quotas, key, jobs, refused).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Answers the jobs of a refused call whose deduplication keys are held, and enqueues the others if they fit. The store does not see the former again:
+/// if a key is released meanwhile, nothing is inserted without room.
+async fn replay(
+    store: &dyn Store,
+    quotas: &JobQuotas,
+    key: &Key,
+    jobs: Vec<NewJob>,
+    refused: JobQuotaError,
+) -> Result<Vec<EnqueuedJob>, JobOperationError> {
+    check_jobs(&jobs).await?;
+    let replay = replay::of_jobs(&store.job_key_holders(&jobs).await?);
+    let jobs = replay::only(jobs, &replay.new_positions());
+    if jobs.is_empty() {
+        return Ok(replay.with(Vec::new()));
+    }
+    let added: Vec<&NewJob> = replay::first_uses(&jobs, replay::dedup_key).collect();
+    if replay.is_empty() && added.len() == jobs.len() {
+        return Err(refused.into());
+    }
+    let admitted = quotas.admit(store, key.id, &key.rights.scope, added);
+    admitted.await?;
+    Ok(replay.with(store.job_enqueue(&jobs).await?))
+}
+
+async fn check_jobs(jobs: &[NewJob]) -> Result<(), JobOperationError> {
     if !(1..=ENQUEUE_MAX_JOBS).contains(&jobs.len()) {
         return Err(JobOperationError::Count(jobs.len()));
     }
@@ -100,21 +153,7 @@ pub async fn enqueue(
         check_job(&Field::of("jobs", index), job)?;
         turns.count(job.payload.as_str().len()).await;
     }
-    Ok(store.job_enqueue(jobs).await?)
-}
-
-/// Enqueues like [`enqueue`], if the quota of the key allows all jobs of the call. Jobs that belong to nodes of graphs name their workspaces; the call
-/// fails if one of these may not use the queue of the jobs.
-pub async fn enqueue_within(
-    store: &dyn Store,
-    quotas: &JobQuotas,
-    key: &Key,
-    workspaces: &[WorkspaceId],
-    jobs: &[NewJob],
-) -> Result<Vec<EnqueuedJob>, JobOperationError> {
-    check_shared(store, workspaces, jobs).await?;
-    quotas.admit(store, key.id, &key.rights.scope, jobs).await?;
-    enqueue(store, jobs).await
+    Ok(())
 }
 
 /// Fails if one of these workspaces may not use the queue of the jobs.

@@ -21,7 +21,8 @@ const KEYS_MAX: usize = 10_000;
 pub enum JobQuotaError {
     /// The open jobs have too many bytes.
     #[error(
-        "quota exceeded: the open jobs in the queues of this key have {open} bytes, {added} more would exceed its maximum of {max}; retry when jobs have ended"
+        "quota exceeded: the open jobs in the queues of this key have {open} bytes, {added} more would exceed its maximum of {max}; {}",
+        if *added <= *max { "retry when jobs have ended" } else { "waiting does not help, because the call alone exceeds it: enqueue less in one call" }
     )]
     Bytes {
         /// The bytes of the open jobs.
@@ -34,6 +35,16 @@ pub enum JobQuotaError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
+}
+
+impl JobQuotaError {
+    /// Whether the same call fits when jobs have ended: not if it alone exceeds the limit.
+    pub fn may_fit_later(&self) -> bool {
+        match self {
+            Self::Bytes { added, max, .. } => added <= max,
+            Self::Store(_) => true,
+        }
+    }
 }
 
 /// Limits the bytes of open jobs in the queues of each worker key. Measures again when a key has enqueued an eighth of the limit since the last
@@ -88,10 +99,10 @@ impl JobQuotas {
         store: &dyn Store,
         key: KeyId,
         scope: &KeyScope,
-        jobs: &[NewJob],
+        jobs: impl IntoIterator<Item = &NewJob>,
     ) -> Result<(), JobQuotaError> {
         let bytes = |job: &NewJob| job.payload.as_str().len() as u64 + JOB_OVERHEAD_BYTES;
-        let added: u64 = jobs.iter().map(bytes).sum();
+        let added: u64 = jobs.into_iter().map(bytes).sum();
         self.admit_bytes(store, key, scope, added).await
     }
 

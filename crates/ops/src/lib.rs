@@ -3,6 +3,7 @@
 pub mod cancel;
 pub mod checks;
 pub mod claim;
+mod current_versions;
 pub mod definition;
 pub mod doctor;
 pub mod enqueue;
@@ -15,6 +16,7 @@ pub mod publish;
 pub mod queue;
 pub mod quota;
 pub mod redrive;
+mod replay;
 mod schema;
 pub mod why;
 pub mod workspace;

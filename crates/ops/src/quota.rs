@@ -22,7 +22,8 @@ const WORKSPACES_MAX: usize = 10_000;
 pub enum QuotaError {
     /// Too many requests are PENDING.
     #[error(
-        "backlog full: {pending} requests of the workspace are pending, {added} more would exceed its max_pending of {max}"
+        "backlog full: {pending} requests of the workspace are pending, {added} more would exceed its max_pending of {max}; {}",
+        advice(*added, *max, "started")
     )]
     Pending {
         /// The number of PENDING requests.
@@ -34,7 +35,8 @@ pub enum QuotaError {
     },
     /// The open requests have too many bytes.
     #[error(
-        "quota exceeded: the open requests of the workspace have {open} bytes, {added} more would exceed its max_open_bytes of {max}; retry when requests have ended, or raise the limit"
+        "quota exceeded: the open requests of the workspace have {open} bytes, {added} more would exceed its max_open_bytes of {max}; {}",
+        advice(*added, *max, "ended")
     )]
     Bytes {
         /// The bytes of open requests and executions.
@@ -47,6 +49,33 @@ pub enum QuotaError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
+}
+
+/// Returns what to do about a call that adds this much to a quota of `max`, which is freed when requests have `freed_when`.
+fn advice(added: u64, max: u64, freed_when: &str) -> String {
+    if added <= max {
+        format!("retry when requests have {freed_when}, or raise the limit")
+    } else {
+        "waiting does not help, because the call alone exceeds the limit: enqueue less in one call, or raise the limit".to_owned()
+    }
+}
+
+impl QuotaError {
+    /// Whether the same call fits when requests have ended: not if it alone exceeds the limit.
+    pub fn may_fit_later(&self) -> bool {
+        match self {
+            Self::Pending { added, max, .. } | Self::Bytes { added, max, .. } => added <= max,
+            Self::Store(_) => true,
+        }
+    }
+
+    /// Whether a limit was exceeded, not a failure of the store.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        match self {
+            Self::Pending { .. } | Self::Bytes { .. } => true,
+            Self::Store(_) => false,
+        }
+    }
 }
 
 /// Limits the PENDING requests and the open bytes of each workspace. Concurrent calls may exceed a limit: those of other processes within
@@ -75,11 +104,13 @@ enum Step {
 }
 
 /// Returns what the requests of a call add to a workspace.
-pub(crate) fn usage_of(requests: &[NewRequest]) -> Usage {
-    Usage {
-        requests: requests.len() as u64,
-        bytes: requests.iter().map(NewRequest::bytes).sum(),
-    }
+pub(crate) fn usage_of<'a>(requests: impl IntoIterator<Item = &'a NewRequest>) -> Usage {
+    let usage = |new: &NewRequest| Usage {
+        requests: 1,
+        bytes: new.bytes(),
+    };
+    let each = requests.into_iter().map(usage);
+    each.fold(Usage::default(), Usage::plus)
 }
 
 impl Quotas {

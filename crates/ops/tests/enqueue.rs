@@ -11,13 +11,14 @@ use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::log_events::DocumentedEvents;
 use leasehold_testkit::logs;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use tracing::Level;
 
 pub(crate) struct TestStore {
-    pub(crate) store: SqliteStore,
-    workspace: WorkspaceId,
-    definition: DefinitionId,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) definition: DefinitionId,
 }
 
 impl TestStore {
@@ -45,7 +46,7 @@ impl TestStore {
             .await
             .unwrap();
         Self {
-            store,
+            store: Arc::new(store),
             workspace,
             definition,
         }
@@ -72,7 +73,7 @@ impl TestStore {
             ..self.version(fresh_id())
         };
         publish(
-            &self.store,
+            &*self.store,
             &ParamsSchemas::default(),
             &new,
             &leasehold_store::Actor::Local,
@@ -85,14 +86,18 @@ impl TestStore {
         NewRequest::new(fresh_id(), self.definition, params)
     }
 
-    pub(crate) async fn enqueue(&self, requests: Vec<NewRequest>) -> Result<usize, EnqueueError> {
-        let call = Enqueue {
+    pub(crate) fn call(&self, requests: Vec<NewRequest>) -> Enqueue {
+        Enqueue {
             workspace: self.workspace,
             requests,
             by: "test".into(),
-        };
+        }
+    }
+
+    pub(crate) async fn enqueue(&self, requests: Vec<NewRequest>) -> Result<usize, EnqueueError> {
+        let call = self.call(requests);
         Enqueuer::default()
-            .enqueue(&self.store, call)
+            .enqueue(&*self.store, call)
             .await
             .map(|requests| requests.len())
     }
@@ -229,7 +234,7 @@ async fn missing_foreign_and_unpublished_definitions_are_distinguished() {
         by: "x".into(),
     };
     let error = Enqueuer::default()
-        .enqueue(&env.store, call)
+        .enqueue(&*env.store, call)
         .await
         .unwrap_err();
     assert!(
@@ -270,7 +275,10 @@ async fn single_request_is_logged_before_and_after_and_a_batch_in_one_line() {
             requests,
             by: "user".to_owned(),
         };
-        Enqueuer::default().enqueue(&env.store, call).await.unwrap()
+        Enqueuer::default()
+            .enqueue(&*env.store, call)
+            .await
+            .unwrap()
     };
     let page = DocumentedEvents::parse(include_str!("../../../docs/operations/logs.md"));
     let workspace = format!("workspace={}", env.workspace);

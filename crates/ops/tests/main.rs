@@ -1,6 +1,7 @@
 //! Tests of the operations on real stores, linked into one test program.
 
 mod changes;
+mod current_versions;
 mod enqueue;
 mod graph_schema;
 mod job;

@@ -50,24 +50,45 @@ async fn admitted_requests_and_bytes_count_at_once() {
     quotas.admit(&store, id, usage(10, 100)).await.unwrap();
 }
 
+#[test]
+fn rejection_names_the_figure_and_the_limit() {
+    let rejected = QuotaError::Pending {
+        pending: 2,
+        added: 3,
+        max: 3,
+    };
+    let expected = "backlog full: 2 requests of the workspace are pending, 3 more would exceed its max_pending of 3; retry when requests have started, or raise the limit";
+    assert_eq!(rejected.to_string(), expected);
+    assert!(rejected.may_fit_later());
+    let rejected = QuotaError::Bytes {
+        open: 4_000,
+        added: 5_000,
+        max: 5_000,
+    };
+    let expected = "quota exceeded: the open requests of the workspace have 4000 bytes, 5000 more would exceed its max_open_bytes of 5000; retry when requests have ended, or raise the limit";
+    assert_eq!(rejected.to_string(), expected);
+    assert!(rejected.may_fit_later());
+}
+
 #[tokio::test]
-async fn rejection_names_the_figure_and_the_limit() {
+async fn rejection_of_a_call_that_never_fits_says_so() {
     let (store, quotas) = (store().await, Quotas::default());
     let id = workspace(&store, 3, 5_000).await;
-    let rejected = quotas.admit(&store, id, usage(4, 10)).await.unwrap_err();
-    let expected = "backlog full: 0 requests of the workspace are pending, 4 more would exceed its max_pending of 3";
-    assert_eq!(rejected.to_string(), expected);
-    let rejected = quotas.admit(&store, id, usage(1, 5_001)).await.unwrap_err();
+    let many = quotas.admit(&store, id, usage(4, 10)).await.unwrap_err();
+    let large = quotas.admit(&store, id, usage(1, 5_001)).await.unwrap_err();
     assert!(matches!(
-        rejected,
+        large,
         QuotaError::Bytes {
             open: 0,
             added: 5_001,
             max: 5_000
         }
     ));
-    let expected = "quota exceeded: the open requests of the workspace have 0 bytes, 5001 more would exceed its max_open_bytes of 5000; retry when requests have ended, or raise the limit";
-    assert_eq!(rejected.to_string(), expected);
+    for rejected in [many, large] {
+        assert!(!rejected.may_fit_later());
+        let text = rejected.to_string();
+        assert!(text.contains("waiting does not help"), "{text}");
+    }
 }
 
 #[tokio::test]

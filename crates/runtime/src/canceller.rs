@@ -3,12 +3,14 @@
 use crate::error::{Error, Result};
 use async_trait::async_trait;
 use futures::StreamExt;
+use leasehold_core::RequestId;
 use leasehold_engine::{Engine, StopAck};
-use leasehold_service::{Next, Service};
+use leasehold_service::{FailureStreak, Next, Service};
 use leasehold_store::notification::Notification;
 use leasehold_store::request::CancelRequest;
 use leasehold_store::{ErrorKind, Store};
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How cancel requests are delivered.
@@ -37,6 +39,9 @@ pub struct Canceller {
     store: Arc<dyn Store>,
     engine: Arc<dyn Engine>,
     options: CancellerOptions,
+    /// What the last round listed.
+    last: Mutex<HashSet<RequestId>>,
+    failures: Mutex<FailureStreak>,
 }
 
 impl Canceller {
@@ -46,6 +51,31 @@ impl Canceller {
             store,
             engine,
             options,
+            last: Mutex::default(),
+            failures: Mutex::new(
+                FailureStreak::of("canceller").action("deliver some cancellations"),
+            ),
+        }
+    }
+
+    /// Whether the last round did not list all of these. Those that fail, and those whose rows are locked so that no acknowledgement is written, are listed
+    /// again.
+    fn is_new(&self, listed: HashSet<RequestId>) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !listed.is_subset(&last);
+        *last = listed;
+        is_new
+    }
+
+    /// Logs failures that concern single requests, when they begin and end.
+    fn report(&self, one_failed: Option<Error>) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        match one_failed {
+            Some(error) => {
+                // The next round tries again in any case.
+                let _wait = failures.failed(&error);
+            }
+            None => failures.succeeded(),
         }
     }
 
@@ -92,6 +122,7 @@ impl Service for Canceller {
         let cancels = self.store.request_cancel_list(self.options.batch).await?;
         let is_full = cancels.len() >= self.options.batch as usize;
         let any = !cancels.is_empty();
+        let is_new = self.is_new(cancels.iter().map(|cancel| cancel.request).collect());
         let answers: Vec<_> = futures::stream::iter(cancels)
             .map(|cancel| self.deliver(cancel))
             .buffer_unordered(self.options.concurrency.max(1))
@@ -100,18 +131,18 @@ impl Service for Canceller {
         if any {
             self.store.notify(Notification::Ended).await?;
         }
-        let (mut outage, mut is_retried) = (None, false);
+        let (mut outage, mut one_failed) = (None, None);
         for error in answers.into_iter().filter_map(Result::err) {
             if concerns_one(&error) {
-                tracing::warn!(%error, "failed to deliver a cancellation; retrying");
-                is_retried = true;
+                one_failed.get_or_insert(error);
             } else {
                 outage.get_or_insert(error);
             }
         }
+        self.report(one_failed);
         match outage {
             Some(error) => Err(error),
-            None if is_full && !is_retried => Ok(Next::Now),
+            None if is_full && is_new => Ok(Next::Now),
             None => Ok(Next::After(self.options.interval)),
         }
     }

@@ -37,8 +37,8 @@ pub(crate) struct CheckOutcome {
     pub(crate) missing: Vec<Execution>,
     /// The error if the engine did not answer for some.
     pub(crate) error: Option<Error>,
-    /// Whether some were not finished because another transaction has locked their rows.
-    pub(crate) busy: bool,
+    /// Not finished, because another transaction has locked their rows.
+    pub(crate) busy: Vec<ExecutionId>,
 }
 
 /// What was written in the store.
@@ -46,14 +46,14 @@ pub(crate) struct CheckOutcome {
 pub(crate) struct EndsWritten {
     /// The executions that this call finished.
     pub(crate) ended: Vec<ExecutionId>,
-    /// Whether some were not finished because another transaction has locked their rows.
-    pub(crate) busy: bool,
+    /// Not finished, because another transaction has locked their rows.
+    pub(crate) busy: Vec<ExecutionId>,
 }
 
 impl CheckOutcome {
     fn add(&mut self, written: EndsWritten) {
         self.ended.extend(written.ended);
-        self.busy |= written.busy;
+        self.busy.extend(written.busy);
     }
 }
 
@@ -118,7 +118,7 @@ impl ExecutionChecker {
             match self.write(std::slice::from_ref(&end)).await {
                 Ok(one) => {
                     all.ended.extend(one.ended);
-                    all.busy |= one.busy;
+                    all.busy.extend(one.busy);
                 }
                 Err(error) if error.is_retryable() => return Err(error.into()),
                 Err(error) => tracing::error!(execution = %end.execution, %error,
@@ -135,7 +135,9 @@ impl ExecutionChecker {
         }
         let outcomes = self.store.execution_finish(&self.owner, ends).await?;
         for (finish, outcome) in ends.iter().zip(outcomes) {
-            written.busy |= outcome == ExecutionFinished::Busy;
+            if outcome == ExecutionFinished::Busy {
+                written.busy.push(finish.execution);
+            }
             if let ExecutionFinished::Finished {
                 request, status, ..
             } = outcome

@@ -10,7 +10,7 @@ use leasehold_engine::Engine;
 use leasehold_service::{Next, Service};
 use leasehold_store::Store;
 use leasehold_store::notification::Notification;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -67,6 +67,8 @@ struct Cursor {
     wide_at: Instant,
     /// Executions already finished, so that overlapping rounds describe nothing twice.
     done: HashMap<ExecutionId, Instant>,
+    /// Ended executions that were not finished because their rows are locked. Each round tries them again; the position does not wait for them.
+    busy: HashSet<ExecutionId>,
 }
 
 impl Reconciler {
@@ -102,6 +104,7 @@ impl Reconciler {
             newest: minus(newest, self.options.catch_up),
             wide_at: Instant::now(),
             done: HashMap::new(),
+            busy: HashSet::new(),
         })
     }
 
@@ -116,14 +119,18 @@ impl Reconciler {
         let since = minus(cursor.newest, overlap);
         let mut newest = cursor.newest;
         let mut page = None;
-        let mut engine_error = None;
-        let mut busy = false;
+        let locked: Vec<ExecutionId> = cursor.busy.iter().copied().collect();
+        let retried = self.check(locked, &mut cursor.done).await?;
+        if retried.error.is_none() {
+            cursor.busy = retried.busy.into_iter().collect();
+        }
+        let mut engine_error = retried.error;
         for _ in 0..PAGES {
             let ended = self.checker.engine.ended_since(since, page).await?;
             newest = newest.max(ended.newest.unwrap_or(newest));
             let outcome = self.check(ended.executions, &mut cursor.done).await?;
             engine_error = outcome.error.or(engine_error);
-            busy |= outcome.busy;
+            cursor.busy.extend(outcome.busy);
             page = ended.next;
             if page.is_none() {
                 break;
@@ -136,10 +143,6 @@ impl Reconciler {
         if let Some(error) = engine_error {
             // The cursor stays, so the next round reads the same range again.
             return Err(error.into());
-        }
-        if busy {
-            // Some rows are locked. The cursor stays, so the next round finishes them.
-            return Ok(());
         }
         cursor.newest = newest;
         if is_wide {

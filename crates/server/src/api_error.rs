@@ -66,6 +66,16 @@ impl ApiError {
         self
     }
 
+    /// The error of a call that a quota refuses. `Retry-After` tells clients to repeat the call, so it is set only if the call may fit later.
+    fn quota(code: Code, text: String, may_fit_later: bool) -> Self {
+        let error = Self::new(code, text);
+        if may_fit_later {
+            error.retry_after(QUOTA_RETRY_AFTER)
+        } else {
+            error
+        }
+    }
+
     pub(crate) fn retry_after(self, seconds: u64) -> Self {
         Self(Box::new(self.0.retry_after(seconds)))
     }
@@ -267,14 +277,10 @@ impl From<SchemaWorkError> for ApiError {
 
 impl From<QuotaError> for ApiError {
     fn from(error: QuotaError) -> Self {
-        let text = error.to_string();
+        let (text, may_fit_later) = (error.to_string(), error.may_fit_later());
         match error {
-            QuotaError::Pending { .. } => {
-                Self::new(Code::BacklogFull, text).retry_after(QUOTA_RETRY_AFTER)
-            }
-            QuotaError::Bytes { .. } => {
-                Self::new(Code::QuotaExceeded, text).retry_after(QUOTA_RETRY_AFTER)
-            }
+            QuotaError::Pending { .. } => Self::quota(Code::BacklogFull, text, may_fit_later),
+            QuotaError::Bytes { .. } => Self::quota(Code::QuotaExceeded, text, may_fit_later),
             QuotaError::Store(error) => error.into(),
         }
     }
@@ -331,8 +337,8 @@ impl From<PublishError> for ApiError {
             PublishError::TooManyQueues { index } => {
                 Self::invalid(format!("/body/graph/nodes/{index}/queue"), text)
             }
-            // Nothing releases these bytes, so that waiting is no use.
-            PublishError::QuotaExceeded => Self::new(Code::QuotaExceeded, text),
+            // Nothing releases these bytes.
+            PublishError::QuotaExceeded => Self::quota(Code::QuotaExceeded, text, false),
             PublishError::Timeout => Self::invalid("/execution_timeout_ms", text),
             PublishError::Store(error) => error.into(),
         }
@@ -360,11 +366,11 @@ impl From<JobOperationError> for ApiError {
             JobOperationError::Number { ref field, .. }
             | JobOperationError::Time { ref field, .. } => Self::invalid(body_pointer(field), text),
             JobOperationError::QueueNotShared { .. } => Self::new(Code::QueueNotShared, text),
-            JobOperationError::Quota(JobQuotaError::Bytes { .. }) => {
-                Self::new(Code::QuotaExceeded, text).retry_after(QUOTA_RETRY_AFTER)
-            }
             JobOperationError::Quota(JobQuotaError::Store(error))
             | JobOperationError::Store(error) => error.into(),
+            JobOperationError::Quota(full) => {
+                Self::quota(Code::QuotaExceeded, text, full.may_fit_later())
+            }
         }
     }
 }
@@ -408,7 +414,7 @@ impl From<DefinitionError> for ApiError {
             DefinitionError::NameTaken(_) => Self::new(Code::NameTaken, text),
             DefinitionError::WorkspaceNotFound => Self::not_found("workspace"),
             DefinitionError::NotFound => Self::not_found("definition"),
-            DefinitionError::QuotaExceeded => Self::new(Code::QuotaExceeded, text),
+            DefinitionError::QuotaExceeded => Self::quota(Code::QuotaExceeded, text, false),
             DefinitionError::Store(error) => error.into(),
         }
     }

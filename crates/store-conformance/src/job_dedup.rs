@@ -291,3 +291,31 @@ pub async fn enqueues_that_race_the_end_insert_at_most_one_job(f: Fixture) {
         }
     }
 }
+
+/// A lookup returns the holder of each key now, and creates nothing, also no queue.
+pub async fn holders_of_keys_are_looked_up(f: Fixture) {
+    let id = f.enqueue_job(job_with_dedup_key("k", None)).await;
+    let windowed = f.enqueue_job(job_with_dedup_key("w", Some(60))).await;
+    let elsewhere = NewJob {
+        queue: "elsewhere".to_owned(),
+        ..job_with_dedup_key("k", None)
+    };
+    let looked_up = [
+        job_with_dedup_key("w", None),
+        new_job(),
+        job_with_dedup_key("free", None),
+        job_with_dedup_key("k", None),
+        elsewhere,
+        job_with_dedup_key("k", Some(5)),
+    ];
+    let before = f.dump().await;
+    let holders = || async { ok(f.store.job_key_holders(&looked_up).await) };
+    let expected = [Some(windowed), None, None, Some(id), None, Some(id)];
+    assert_eq!(holders().await, expected);
+    f.advance(60);
+    let expected = [None, None, None, Some(id), None, Some(id)];
+    assert_eq!(holders().await, expected);
+    assert_eq!(f.dump().await, before);
+    assert_eq!(ok(f.store.queue_get("elsewhere").await), None);
+    assert_eq!(ok(f.store.job_key_holders(&[]).await), []);
+}

@@ -86,6 +86,7 @@ pub mod request_dispatched;
 pub mod request_enqueue;
 pub mod request_fail;
 pub mod request_idempotency;
+pub mod request_key_holders;
 pub mod request_list;
 pub mod request_note_crash;
 pub mod request_oldest;

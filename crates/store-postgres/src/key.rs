@@ -57,8 +57,9 @@ impl KeyStore for PostgresStore {
     async fn key_rotate(&self, rotation: &KeyRotation, by: &Actor) -> Result<KeyRotated> {
         let mut client = transaction::connection(self, "key_rotate").await?;
         let open = OpenTransaction::begin(&mut client, "key_rotate").await?;
-        open.many(sql!("key/lock_first"), &[]).await?;
+        // The row first: other rotations must not wait while this one waits for the row.
         let old = self.lock_key(&open, rotation.id).await?;
+        open.many(sql!("key/lock_first"), &[]).await?;
         let admin = old.clone().filter(Key::is_valid_admin);
         let new = match rotation.check(old) {
             RotationStep::Create(new) => new,
@@ -139,10 +140,10 @@ impl KeyStore for PostgresStore {
         const CONTEXT: &str = "key_revoke_unless_last";
         let mut client = transaction::connection(self, CONTEXT).await?;
         let open = OpenTransaction::begin(&mut client, CONTEXT).await?;
-        open.many(sql!("key/lock_first"), &[]).await?;
         let Some(found) = self.lock_key(&open, id).await? else {
             return Ok(KeyRevoked::NotFound);
         };
+        open.many(sql!("key/lock_first"), &[]).await?;
         if found.is_valid_admin() && !self.has_other_admin(&open, &found).await? {
             return Ok(KeyRevoked::LastAdmin);
         }

@@ -16,6 +16,11 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 pub(crate) const BRIEF_PAUSES: [Duration; 2] =
     [Duration::from_millis(10), Duration::from_millis(40)];
 
+/// How long a transaction waits for a row if it holds rows of other executions, or if its caller tries again without a connection.
+pub(crate) const LOCK_TIMEOUT: &str = "200ms";
+/// The same, if others wait for the end of the call: it has waited for a locked row already, or has more executions to do.
+pub(crate) const SHORT_LOCK_TIMEOUT: &str = "30ms";
+
 /// The wait of one operation, which tries again after each pause.
 pub(crate) struct LockWait {
     until: Instant,

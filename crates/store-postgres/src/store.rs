@@ -1,6 +1,7 @@
 //! The store: holds the connection pool, and runs a statement on one of its connections. Knows no table.
 
 use crate::error::postgres;
+use crate::graph::UnendedExecutions;
 use crate::job::Jobs;
 use crate::job::expiry_scan::ExpiryScan;
 use crate::job::notification::JobNotifier;
@@ -30,6 +31,7 @@ pub struct PostgresStore {
     /// The scans for expired claims of requests.
     pub(crate) request_expiry: Arc<Mutex<ExpiryScan>>,
     pub(crate) versions: Arc<VersionCache>,
+    pub(crate) unended: Arc<UnendedExecutions>,
     pub(crate) crash_markers: CrashMarkers,
     clock: Clock,
 }
@@ -48,6 +50,7 @@ impl PostgresStore {
             job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
             request_expiry: Arc::default(),
             versions: Arc::default(),
+            unended: Arc::default(),
             crash_markers: CrashMarkers::default(),
             clock: options.clock.clone(),
         })

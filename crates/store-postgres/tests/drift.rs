@@ -9,6 +9,7 @@ use leasehold_store_conformance::drift_check::{drifts, none};
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock, invariants};
 use leasehold_testkit::TestDatabase;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use support::raw::connect;
 use tokio_postgres::Client;
 use uuid::Uuid;
@@ -218,4 +219,39 @@ async fn orphaned_execution_is_ended_only_with_known_end() {
         .unwrap();
     assert_eq!(request.status, RequestStatus::Completed);
     env.f.enqueue_running(&t).await;
+}
+
+/// A recount blocks folds, and claims wait for folds.
+#[tokio::test]
+async fn recount_of_a_locked_workspace_does_not_delay_claims_of_others() {
+    let env = TestEnv::new().await;
+    let (t, other) = (env.f.workspace(2).await, env.f.workspace(10).await);
+    env.f.enqueue_running(&t).await;
+    env.plant(include_str!("sql/drift_counts.sql"), t.workspace.0)
+        .await;
+    let drift = env.only(DriftKind::Counts, &t).await;
+    env.client.batch_execute("BEGIN").await.unwrap();
+    let lock = include_str!("sql/turn_lock.sql");
+    env.client.execute(lock, &[&t.workspace.0]).await.unwrap();
+    let store = Arc::clone(&env.f.store);
+    let wrong = drift.clone();
+    let repair = async {
+        let repair = DriftRepair {
+            drift: &wrong,
+            ended: None,
+        };
+        store.drift_repair(&repair).await
+    };
+    let claims = async {
+        for _ in 0..5 {
+            env.f.enqueue(&other, 1).await;
+            assert_eq!(env.f.claim(5).await.requests.len(), 1);
+        }
+    };
+    let begun = Instant::now();
+    let (repaired, ()) = tokio::join!(repair, claims);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert!(repaired.expect_err("the turn is locked").is_retryable());
+    env.client.batch_execute("ROLLBACK").await.unwrap();
+    env.found_and_repaired(DriftKind::Counts, &t).await;
 }

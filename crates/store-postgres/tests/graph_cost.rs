@@ -26,8 +26,8 @@ fn measurements() -> Vec<Measurement> {
     vec![
         (
             include_str!("../sql/graph/lock_of_job.sql"),
-            "bigint",
-            "774".to_owned(),
+            "bigint, text",
+            "774, '200ms'".to_owned(),
             1,
             40,
         ),

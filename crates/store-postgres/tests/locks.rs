@@ -1,7 +1,9 @@
 //! Rows that another transaction has locked delay their own request and nothing else.
 #![allow(clippy::unwrap_used)]
 
+mod claims;
 mod jobs;
+mod queues;
 mod requests;
 mod storm;
 

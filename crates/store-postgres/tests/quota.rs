@@ -157,17 +157,31 @@ async fn open_transactions_do_not_wait_and_exceed_the_quota_by_what_is_in_flight
 #[tokio::test]
 async fn held_key_is_answered_while_the_quota_is_used_up() {
     let (f, database) = fixture().await;
-    let workspace = limited(&f, Some(1), None).await;
     let client = connect(&database).await;
-    let keyed = async |key: &str| {
-        let ids = (workspace.workspace.0, workspace.definition.0);
-        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-            [&ids.0, &ids.1, &json!(1), &key];
-        client.query_one(ENQUEUE_KEY, &params).await
-    };
-    keyed("k").await.unwrap();
-    keyed("k").await.unwrap();
-    assert_eq!(rejected_by(keyed("other").await), "workspace_max_pending");
+    let one = 1 + REQUEST_OVERHEAD_BYTES;
+    for alive in [false, true] {
+        if alive {
+            client.execute(ALIVE, &[]).await.unwrap();
+        }
+        let few = limited(&f, Some(1), None).await;
+        let small = limited(&f, None, Some(one)).await;
+        for (workspace, constraint) in [
+            (&few, "workspace_max_pending"),
+            (&small, "workspace_max_open_bytes"),
+        ] {
+            let keyed = async |key: &str| {
+                let ids = (workspace.workspace.0, workspace.definition.0);
+                let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+                    [&ids.0, &ids.1, &json!(1), &key];
+                let row = client.query_one(ENQUEUE_KEY, &params).await;
+                row.map(|row| row.get::<_, uuid::Uuid>("id"))
+            };
+            let first = keyed("k").await.unwrap();
+            f.store.request_promote_due().await.unwrap();
+            assert_eq!(keyed("k").await.unwrap(), first, "{alive} {constraint}");
+            assert_eq!(rejected_by(keyed("other").await), constraint);
+        }
+    }
 }
 
 #[tokio::test]

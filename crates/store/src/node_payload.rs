@@ -16,6 +16,8 @@ pub struct ClaimedNodes {
     pub execution: ExecutionId,
     /// Its workspace.
     pub workspace: WorkspaceId,
+    /// Whether a process crashed while it computed an input of its request.
+    pub crashed: bool,
     /// Its graph.
     pub machine: Arc<Machine>,
     /// The params of the request.
@@ -32,18 +34,29 @@ pub fn referring(jobs: &[ClaimedJob]) -> Vec<JobId> {
     jobs.iter().filter(refers).map(|job| job.id).collect()
 }
 
+/// The payloads of the jobs of one execution, or why they cannot be built.
+pub type Payloads = Vec<(JobId, Result<JsonText, String>)>;
+
 /// Replaces the references of claimed jobs by their payloads. Removes the jobs whose payload cannot be built, and returns their ends: starting
-/// the nodes checked their inputs, so this happens only if stored data was changed.
-pub async fn fill(jobs: &mut Vec<ClaimedJob>, groups: Vec<ClaimedNodes>) -> Vec<JobFinish> {
+/// the nodes checked their inputs, so this happens only if stored data was changed. `build` builds the payloads of one execution, by [`payloads`]; a store
+/// puts a crash marker around each call.
+pub async fn fill(
+    jobs: &mut Vec<ClaimedJob>,
+    groups: Vec<ClaimedNodes>,
+    build: impl Fn(&ClaimedNodes) -> Payloads + Send + 'static,
+) -> Vec<JobFinish> {
     let bytes: usize = jobs
         .iter()
         .filter_map(|job| NodeReference::read(&job.payload))
         .map(|reference| reference.bytes)
         .fold(0, usize::saturating_add);
+    let build_all = move || -> HashMap<JobId, Result<JsonText, String>> {
+        groups.iter().flat_map(build).collect()
+    };
     let mut built = if bytes < BLOCKING_MIN_BYTES {
-        build(&groups)
+        build_all()
     } else {
-        let built = tokio::task::spawn_blocking(move || build(&groups)).await;
+        let built = tokio::task::spawn_blocking(build_all).await;
         built.unwrap_or_default()
     };
     let mut failed = Vec::new();
@@ -70,21 +83,19 @@ pub async fn fill(jobs: &mut Vec<ClaimedJob>, groups: Vec<ClaimedNodes>) -> Vec<
     failed
 }
 
-/// Builds the payloads of all jobs, or says why that fails.
-fn build(groups: &[ClaimedNodes]) -> HashMap<JobId, Result<JsonText, String>> {
-    let mut built = HashMap::new();
-    for group in groups {
-        let context = NodeContext {
-            execution: group.execution,
-            workspace: group.workspace,
-            params: &group.params,
-            outputs: &group.outputs,
-        };
-        let nodes: Vec<usize> = group.jobs.iter().map(|(_, node)| *node).collect();
-        let payloads = group.machine.payloads(&nodes, &context);
-        for ((job, _), payload) in group.jobs.iter().zip(payloads) {
-            built.insert(*job, payload.map_err(|problem| problem.to_string()));
-        }
-    }
-    built
+/// Builds the payloads of the jobs of one execution.
+pub fn payloads(group: &ClaimedNodes) -> Payloads {
+    let context = NodeContext {
+        execution: group.execution,
+        workspace: group.workspace,
+        params: &group.params,
+        outputs: &group.outputs,
+    };
+    let nodes: Vec<usize> = group.jobs.iter().map(|(_, node)| *node).collect();
+    let payloads = group.machine.payloads(&nodes, &context);
+    let payloads = payloads
+        .into_iter()
+        .map(|payload| payload.map_err(|problem| problem.to_string()));
+    let jobs = group.jobs.iter().map(|(job, _)| *job);
+    jobs.zip(payloads).collect()
 }

@@ -241,6 +241,15 @@ pub struct EnqueuedRequest {
     pub inserted: bool,
 }
 
+/// The request that holds an idempotency key, which may have been pruned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHolder {
+    /// The request.
+    pub request: RequestId,
+    /// Whether its definition and params are those of the request that was looked up.
+    pub is_same: bool,
+}
+
 /// Outcome of marking a request dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatched {

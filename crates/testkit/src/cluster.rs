@@ -147,8 +147,8 @@ fn default_settings(programs: &Path) -> Vec<(String, String)> {
         ("fsync", "on"),
         ("synchronous_commit", "on"),
         ("max_connections", "300"),
-        // Deadlocks are found before a wait for a lock times out; every test database is checked for them.
-        ("deadlock_timeout", "20ms"),
+        // Deadlocks are found before any wait for a lock of the program times out; every test database is checked for them.
+        ("deadlock_timeout", "10ms"),
         ("shared_buffers", "256MB"),
     ];
     if programs.join("../lib/pg_stat_statements.so").is_file() {

@@ -1,9 +1,11 @@
 //! Databases and templates on the shared server: creation, copies, reuse and removal.
 #![allow(clippy::unwrap_used)]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use leasehold_testkit::TestPostgres;
+use leasehold_testkit::{TestDatabase, TestPostgres};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
 const TABLE_CREATE: &str = include_str!("sql/table_create.sql");
@@ -12,6 +14,9 @@ const SEEDED_CREATE: &str = include_str!("sql/seeded_create.sql");
 const SEEDED_CHANGE: &str = include_str!("sql/seeded_change.sql");
 const SEEDED_READ: &str = include_str!("sql/seeded_read.sql");
 const SEEDED_ALTER: &str = include_str!("sql/seeded_alter.sql");
+const PAIR_CREATE: &str = include_str!("sql/pair_create.sql");
+const PAIR_BEGIN: &str = include_str!("sql/pair_begin.sql");
+const PAIR_LOCK: &str = include_str!("sql/pair_lock.sql");
 const DATABASE_EXISTS: &str = include_str!("../sql/database/exists.sql");
 
 async fn connect(url: &str) -> Client {
@@ -110,4 +115,40 @@ async fn database_with_a_changed_schema_is_not_reused() {
     drop(database);
     assert!(!exists(&name).await);
     assert_ne!(server.reused_database(&template).await.name(), name);
+}
+
+/// Two transactions lock two rows in opposite order.
+async fn deadlock(database: &TestDatabase) {
+    let (one, other) = tokio::join!(connect(database.url()), connect(database.url()));
+    one.batch_execute(PAIR_CREATE).await.unwrap();
+    for (client, row) in [(&one, 1), (&other, 2)] {
+        client.batch_execute(PAIR_BEGIN).await.unwrap();
+        client.query_one(PAIR_LOCK, &[&row]).await.unwrap();
+    }
+    let (first, second) = tokio::join!(
+        one.query_one(PAIR_LOCK, &[&2]),
+        other.query_one(PAIR_LOCK, &[&1])
+    );
+    let failed = first.err().or(second.err()).unwrap();
+    assert_eq!(failed.code(), Some(&SqlState::T_R_DEADLOCK_DETECTED));
+}
+
+/// Every test that works in a database of the testkit asserts it, so storms need no assertion of their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn test_fails_if_transactions_deadlocked_in_its_database() {
+    let server = TestPostgres::shared();
+    let fresh = server.fresh_database(None).await;
+    let template = seeded_template("deadlock").await;
+    let reused = server.reused_database(&template).await;
+    for database in [fresh, reused] {
+        deadlock(&database).await;
+        let name = database.name().to_owned();
+        let failed = catch_unwind(AssertUnwindSafe(|| drop(database))).unwrap_err();
+        let message = failed.downcast_ref::<String>().unwrap();
+        assert_eq!(
+            message,
+            "PostgreSQL detected 1 deadlocks in the database of this test"
+        );
+        assert!(!exists(&name).await, "it is not reused");
+    }
 }

@@ -3,72 +3,140 @@
 use crate::leased_job::LeasedJob;
 use crate::shared::Shared;
 use crate::source::{SourceError, SourceResult};
-use leasehold_core::job::{JobEnd, JobFinish, RetryMode};
+use futures::future::join;
+use leasehold_core::job::{JobEnd, JobFinish, JobRef, RetryMode};
 use leasehold_core::limits::JOB_MAX_BATCH;
+use leasehold_core::retry::Backoff;
 use leasehold_service::FailureStreak;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
+
+/// The waits before a result is sent again that the source did not write while it wrote others.
+const WAITS: Backoff = Backoff {
+    base: Duration::from_millis(100),
+    factor: 2.0,
+    max: Duration::from_secs(3),
+    jitter: 0.2,
+};
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
+    let (postpone, postponed) = mpsc::unbounded_channel();
+    join(
+        write_new(&shared, &postpone),
+        Postponed::new(postponed).run(&shared),
+    )
+    .await;
+}
+
+async fn write_new(shared: &Shared, postpone: &mpsc::UnboundedSender<Vec<JobFinish>>) {
     let mut failures = FailureStreak::of("worker").action("write job results");
-    let mut postponed = Postponed::new();
     loop {
-        let mut finishes = drop_expired(&shared, postponed.take_due());
-        let max = JOB_MAX_BATCH - finishes.len().min(JOB_MAX_BATCH);
-        finishes.extend(shared.state.take_finishes(max));
+        let finishes = shared.state.take_finishes(JOB_MAX_BATCH);
         if finishes.is_empty() {
-            tokio::select! {
-                () = shared.state.result_ready.notified() => {}
-                () = postponed.due() => {}
-            }
-        } else {
-            let unwritten = write(&shared, finishes, &mut failures).await;
-            postponed.add(unwritten);
+            shared.state.result_ready.notified().await;
+            continue;
+        }
+        let unwritten = write(shared, finishes, &mut failures).await;
+        if !unwritten.is_empty() {
+            // Fails only if the retries have ended, which is when this ends too.
+            drop(postpone.send(unwritten));
         }
     }
 }
 
-/// Results that the source did not write while it wrote others, for example because their rows are locked. They do not delay other results.
+/// Results that the source did not write while it wrote others, for example because their rows are locked. They are sent again in calls of their own, so that
+/// they do not delay other results.
 struct Postponed {
-    finishes: Vec<JobFinish>,
-    retry_at: Instant,
+    received: mpsc::UnboundedReceiver<Vec<JobFinish>>,
+    waiting: Vec<Waiting>,
     failures: FailureStreak,
+    call_failures: FailureStreak,
+}
+
+struct Waiting {
+    finish: JobFinish,
+    tries: u32,
+    due: Instant,
+}
+
+impl Waiting {
+    fn after(finish: JobFinish, tries: u32) -> Self {
+        Self {
+            finish,
+            tries,
+            due: Instant::now() + WAITS.delay(tries, fastrand::f64()),
+        }
+    }
 }
 
 impl Postponed {
-    fn new() -> Self {
+    fn new(received: mpsc::UnboundedReceiver<Vec<JobFinish>>) -> Self {
         Self {
-            finishes: Vec::new(),
-            retry_at: Instant::now(),
+            received,
+            waiting: Vec::new(),
             failures: FailureStreak::of("worker").action("write some job results"),
+            call_failures: FailureStreak::of("worker").action("write job results again"),
         }
     }
 
-    fn add(&mut self, unwritten: Vec<JobFinish>) {
+    async fn run(mut self, shared: &Shared) {
+        let mut is_stopping = false;
+        loop {
+            let first_due = self.waiting.iter().map(|one| one.due).min();
+            tokio::select! {
+                received = self.received.recv() => match received {
+                    Some(finishes) => {
+                        let new = finishes.into_iter().map(|finish| Waiting::after(finish, 1));
+                        self.waiting.extend(new);
+                    }
+                    None => return,
+                },
+                () = until(first_due) => self.send_due(shared).await,
+                // A shutdown cuts the waits short, once.
+                () = shared.stopping.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    let now = Instant::now();
+                    self.waiting.iter_mut().for_each(|one| one.due = now);
+                }
+            }
+        }
+    }
+
+    async fn send_due(&mut self, shared: &Shared) {
+        let now = Instant::now();
+        let (mut due, later): (Vec<_>, Vec<_>) =
+            self.waiting.drain(..).partition(|one| one.due <= now);
+        self.waiting = later;
+        self.waiting
+            .extend(due.split_off(due.len().min(JOB_MAX_BATCH)));
+        let tries: HashMap<JobRef, u32> = due
+            .iter()
+            .map(|one| (one.finish.claim, one.tries))
+            .collect();
+        let finishes = drop_expired(shared, due.into_iter().map(|one| one.finish).collect());
+        let unwritten = write(shared, finishes, &mut self.call_failures).await;
         if !unwritten.is_empty() {
             let error = format!("{} job results were not written", unwritten.len());
-            self.retry_at = Instant::now() + self.failures.failed(&error);
-            self.finishes.extend(unwritten);
-        } else if self.finishes.is_empty() {
+            self.failures.failed(&error);
+        }
+        self.waiting.extend(unwritten.into_iter().map(|finish| {
+            let tries = tries.get(&finish.claim).map_or(1, |tries| tries + 1);
+            Waiting::after(finish, tries)
+        }));
+        if self.waiting.is_empty() {
             self.failures.succeeded();
         }
     }
+}
 
-    fn take_due(&mut self) -> Vec<JobFinish> {
-        if Instant::now() < self.retry_at {
-            return Vec::new();
-        }
-        std::mem::take(&mut self.finishes)
-    }
-
-    /// Waits until the results are sent again.
-    async fn due(&self) {
-        if self.finishes.is_empty() {
-            std::future::pending::<()>().await;
-        }
-        sleep_until(self.retry_at).await;
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::leased_job::LeasedJob;
 use crate::shared::Shared;
+use futures::future::join_all;
 use leasehold_core::JobId;
 use leasehold_core::job::{JobRef, JobsRenewed};
 use leasehold_core::lease::{DEFAULT_LEASE, heartbeat_interval};
@@ -66,11 +67,12 @@ async fn renew_all(shared: &Shared, interval: Duration) {
     for job in shared.state.leases() {
         by_lease.entry(job.claimed.lease).or_default().push(job);
     }
-    for (lease, jobs) in by_lease {
-        for batch in jobs.chunks(JOB_MAX_BATCH) {
-            renew(shared, batch, lease, interval).await;
-        }
-    }
+    // At the same time: the retries of one batch must not delay the others.
+    let batches = by_lease.iter().flat_map(|(lease, jobs)| {
+        let batches = jobs.chunks(JOB_MAX_BATCH);
+        batches.map(|batch| renew(shared, batch, *lease, interval))
+    });
+    join_all(batches).await;
 }
 
 /// Renews leases, and retries until all are renewed or the next heartbeat is due. A retry leaves out those that are renewed.

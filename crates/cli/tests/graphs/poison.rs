@@ -7,13 +7,14 @@ use crate::server::Server;
 use crate::workers::WorkerPool;
 use leasehold_client::Client;
 use leasehold_client::api::definition::{NewDefinition, NewVersion};
+use leasehold_client::api::job::ClaimOptions;
 use leasehold_client::api::request::{NewRequest, NewRequests, Request};
 use leasehold_client::api::workspace::NewWorkspace;
 use leasehold_core::{
     DefinitionId, FailureReason, Plan, RequestId, RequestStatus, Timestamp, VersionBody,
     WorkspaceId,
 };
-use leasehold_crash_marker::FAILPOINT_VARIABLE;
+use leasehold_crash_marker::{CLAIM_FAILPOINT_VARIABLE, FAILPOINT_VARIABLE};
 use leasehold_testkit::{TestPostgres, eventually, temp_dir};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -22,6 +23,7 @@ use std::time::Duration;
 /// In the params of the request that crashes the server.
 const PLANTED: &str = "planted-to-crash";
 const CRASHING: &[(&str, &str)] = &[(FAILPOINT_VARIABLE, PLANTED)];
+const CRASHING_CLAIMS: &[(&str, &str)] = &[(CLAIM_FAILPOINT_VARIABLE, PLANTED)];
 /// Enqueues without starting anything.
 const NO_DISPATCH: &[(&str, &str)] = &[("LEASEHOLD__ENGINE__ENABLED", "false")];
 /// More crashes than a poisoned request may cause: three alone, and those with others beside it.
@@ -54,6 +56,19 @@ async fn running_execution_that_crashes_the_server_is_poisoned_on_sqlite() {
 async fn running_execution_that_crashes_the_server_is_poisoned_on_postgres() {
     let database = TestPostgres::shared().fresh_database(None).await;
     poison_at_a_later_node(database.url()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn payload_that_crashes_the_server_at_a_claim_poisons_its_request_on_sqlite() {
+    let dir = temp_dir();
+    let url = format!("sqlite:{}", dir.path().join("leasehold.db").display());
+    poison_at_a_claim(&url).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn payload_that_crashes_the_server_at_a_claim_poisons_its_request_on_postgres() {
+    let database = TestPostgres::shared().fresh_database(None).await;
+    poison_at_a_claim(database.url()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -146,11 +161,16 @@ impl FlowWorkspace {
     }
 
     /// Restarts the servers in turn, each when the last one has crashed, until the planted request has failed. Returns the crashes of each.
-    async fn crash_until_failed(&self, planted: RequestId, servers: &mut [Server]) -> Vec<usize> {
+    async fn crash_until_failed(
+        &self,
+        planted: RequestId,
+        servers: &mut [Server],
+        crashing: &[(&str, &str)],
+    ) -> Vec<usize> {
         let mut crashes = vec![0; servers.len()];
         for turn in 0..=MOST_CRASHES {
             let at = turn % servers.len();
-            servers[at].spawn(CRASHING);
+            servers[at].spawn(crashing);
             let client = Client::new(&servers[at].url(), &self.key).unwrap();
             let server = RefCell::new(&mut servers[at]);
             let settled = eventually(TIMEOUT, async || {
@@ -207,7 +227,9 @@ async fn poison_at_start(store: &str) -> usize {
     server.stop();
 
     let mut servers = [server];
-    let crashes = target.crash_until_failed(planted, &mut servers).await[0];
+    let crashes = target
+        .crash_until_failed(planted, &mut servers, CRASHING)
+        .await[0];
     target
         .until("neighbours complete", |[_, _, _, completed, failed]| {
             (completed, failed) == (NEIGHBOURS as u64, 1)
@@ -249,7 +271,9 @@ async fn poison_at_a_later_node(store: &str) {
 
     let mut pool = WorkerPool::new(server.url(), &worker_key);
     let mut servers = [server];
-    let crashes = target.crash_until_failed(planted, &mut servers).await;
+    let crashes = target
+        .crash_until_failed(planted, &mut servers, CRASHING)
+        .await;
     assert!(crashes[0] >= 3, "{crashes:?}");
     target
         .until("neighbours complete", |[_, _, _, completed, failed]| {
@@ -257,6 +281,55 @@ async fn poison_at_a_later_node(store: &str) {
         })
         .await;
     target.assert_poisoned(planted).await;
+    pool.stop().await;
+    servers[0].stop();
+}
+
+/// One claim builds the payloads of all requests; the crash counts for the one whose payload was being built.
+async fn poison_at_a_claim(store: &str) {
+    const NEIGHBOURS: usize = 6;
+    let mut server = Server::new(store);
+    server.spawn(CRASHING_CLAIMS);
+    server.until_running();
+    let target = FlowWorkspace::create(&server, tasks(), 100).await;
+    let worker_key = flow::worker_key(&target.client).await;
+    let planted = target.enqueue(NEIGHBOURS).await;
+    target
+        .until("all run", |[_, _, dispatched, _, _]| {
+            dispatched == NEIGHBOURS as u64 + 1
+        })
+        .await;
+    let worker = Client::new(&server.url(), &worker_key).unwrap();
+    let claim = ClaimOptions {
+        worker: "one claim".to_owned(),
+        max: 100,
+        lease_ms: Some(5_000),
+        wait_ms: 0,
+    };
+    worker.job_claim(QUEUE, &claim).await.unwrap_err();
+    let server_cell = RefCell::new(&mut server);
+    let crashed = eventually(TIMEOUT, async || !server_cell.borrow_mut().is_running());
+    assert!(crashed.await, "the claim does not crash the server");
+
+    // The next two servers build the payload first of all, and crash again.
+    let mut servers = [server];
+    let crashes = target.crash_until_failed(planted, &mut servers, CRASHING_CLAIMS);
+    assert_eq!(crashes.await, [2]);
+    let mut pool = WorkerPool::new(servers[0].url(), &worker_key);
+    target
+        .until("neighbours complete", |[_, _, _, completed, failed]| {
+            (completed, failed) == (NEIGHBOURS as u64, 1)
+        })
+        .await;
+    target.assert_poisoned(planted).await;
+    let noted = "a process crashed while it computed the input of a request";
+    let log = servers[0].log();
+    let noted: Vec<&str> = log.lines().filter(|line| line.contains(noted)).collect();
+    let names_planted = |line: &&str| line.contains(&planted.to_string());
+    assert!(
+        !noted.is_empty() && noted.iter().all(names_planted),
+        "{noted:?}"
+    );
     pool.stop().await;
     servers[0].stop();
 }
@@ -272,7 +345,9 @@ async fn two_servers_count_crashes_together() {
     let planted = target.enqueue(0).await;
     servers[0].stop();
 
-    let crashes = target.crash_until_failed(planted, &mut servers).await;
+    let crashes = target
+        .crash_until_failed(planted, &mut servers, CRASHING)
+        .await;
     assert!(crashes.iter().all(|crashes| *crashes <= 2), "{crashes:?}");
     assert!(crashes.iter().sum::<usize>() >= 3, "{crashes:?}");
     let store = assertions::open(database.url()).await;

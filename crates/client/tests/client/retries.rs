@@ -69,6 +69,22 @@ async fn permanent_errors_are_not_retried() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
+/// Publishing over the quota was repeated four times, although only a raised limit helps.
+#[tokio::test]
+async fn quota_is_retried_only_if_the_server_says_when() {
+    for code in [Code::QuotaExceeded, Code::BacklogFull] {
+        let problem = Problem::new(code, "full");
+        for (problem, tries) in [(problem.clone(), 1), (problem.retry_after(0), 4)] {
+            let body = serde_json::to_string(&problem).unwrap();
+            let (address, calls) = stub_server(429, body).await;
+            let client = Client::new(&address, "key").unwrap();
+            let error = client.key_me().await.unwrap_err();
+            assert_eq!(error.is_retryable(), tries > 1, "{problem:?}");
+            assert_eq!(calls.load(Ordering::SeqCst), tries, "{problem:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn retry_after_is_honoured() {
     let problem = Problem::new(Code::RateLimited, "slower").retry_after(1);

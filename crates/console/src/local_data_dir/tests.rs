@@ -124,3 +124,48 @@ fn missing_directory_and_file_are_usage_errors() {
         assert!(error.message.contains(&name), "{error}");
     }
 }
+
+/// The directory was checked by its path and used by its path: whoever could rename it in between got the key.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn directory_that_is_exchanged_after_the_check_gets_no_key() {
+    use std::io::{Read, Write};
+
+    let parent = leasehold_testkit::temp_dir();
+    let (dir, moved) = (parent.path().join("data"), parent.path().join("moved"));
+    let create = |byte: u8| {
+        fs::create_dir(&dir).unwrap();
+        set_mode(&dir, 0o700);
+        let key = Secret::new(&KeyScope::Admin, &[byte; 32]);
+        fs::write(dir.join(KEY_FILE), key.reveal()).unwrap();
+        set_mode(&dir.join(KEY_FILE), 0o600);
+        let listener = UnixListener::bind(dir.join(SOCKET_FILE)).unwrap();
+        set_mode(&dir.join(SOCKET_FILE), 0o600);
+        (listener, key.reveal().to_owned())
+    };
+    let (own, own_key) = create(7);
+    let checked = LocalDataDir::named(&dir).unwrap();
+    fs::rename(&dir, &moved).unwrap();
+    let (planted, _) = create(8);
+    planted.set_nonblocking(true).unwrap();
+    let options = ClientOptions {
+        max_attempts: 1,
+        ..ClientOptions::default()
+    };
+    let (client, _) = checked.client(options).unwrap();
+    drop(checked);
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = own.accept().unwrap();
+        let mut head = vec![0; 4096];
+        let length = stream.read(&mut head).unwrap();
+        stream
+            .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+            .unwrap();
+        String::from_utf8(head[..length].to_vec()).unwrap()
+    });
+    client.key_me().await.unwrap_err();
+    let head = server.join().unwrap();
+    assert!(head.contains(&format!("Bearer {own_key}")), "{head}");
+    let error = planted.accept().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+}

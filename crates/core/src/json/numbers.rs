@@ -1,5 +1,7 @@
 //! The number literals of a JSON text, read without parsing the text. Expects a valid document, and does not fail on others.
 
+use super::strings::string_length;
+
 /// What a text's number literals and its size amount to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
@@ -33,7 +35,7 @@ impl Numbers {
                 }
                 _ => 1,
             };
-            read.written_out += length.min(text.len() - position);
+            read.written_out += length;
             position += length;
         }
         read
@@ -74,15 +76,6 @@ impl Numbers {
             .saturating_add(mantissa.len())
             .saturating_add(size);
     }
-}
-
-/// Returns the bytes of the string that the text begins with, with its quotes.
-fn string_length(text: &[u8]) -> usize {
-    let mut position = 1;
-    while position < text.len() && text[position] != b'"' {
-        position += if text[position] == b'\\' { 2 } else { 1 };
-    }
-    position + 1
 }
 
 #[cfg(test)]

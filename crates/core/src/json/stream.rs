@@ -1,5 +1,6 @@
 //! Checks of JSON texts as a stream of values: the parser reads every value, and none is kept.
 
+use super::strings::string_length;
 use super::{JsonProblem, JsonProblemKind};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -52,24 +53,23 @@ pub fn is_readable(text: &str) -> bool {
 
 /// Returns the text without white space between its tokens; none if there is none.
 pub fn strip_whitespace(text: &str) -> Option<String> {
-    let mut stripped = Vec::new();
-    let (mut in_text, mut escaped, mut copied) = (false, false, 0);
-    for (position, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b' ' | b'\t' | b'\n' | b'\r' if !in_text => {
-                stripped.extend_from_slice(&text.as_bytes()[copied..position]);
-                copied = position + 1;
+    let bytes = text.as_bytes();
+    let (mut stripped, mut copied, mut position) = (Vec::new(), 0, 0);
+    while position < bytes.len() {
+        match bytes[position] {
+            b'"' => position += string_length(&bytes[position..]),
+            b' ' | b'\t' | b'\n' | b'\r' => {
+                stripped.extend_from_slice(&bytes[copied..position]);
+                position += 1;
+                copied = position;
             }
-            _ => {}
+            _ => position += 1,
         }
     }
     if copied == 0 {
         return None;
     }
-    stripped.extend_from_slice(&text.as_bytes()[copied..]);
+    stripped.extend_from_slice(&bytes[copied..]);
     // Only ASCII bytes were removed.
     String::from_utf8(stripped).ok()
 }

@@ -1,5 +1,6 @@
 //! An estimate of the memory that a JSON text takes once it is parsed into a tree. Reads the text without building the tree.
 
+use super::strings::string_length;
 use std::mem::size_of;
 
 /// Memory of one value of a tree.
@@ -33,14 +34,6 @@ pub fn tree_bytes(text: &[u8]) -> usize {
         position += 1;
     }
     bytes
-}
-
-fn string_length(text: &[u8]) -> usize {
-    let mut position = 1;
-    while position < text.len() && text[position] != b'"' {
-        position += if text[position] == b'\\' { 2 } else { 1 };
-    }
-    (position + 1).min(text.len())
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ pub(crate) enum DescribeFault {
 struct State {
     describe_faults: HashMap<ExecutionId, DescribeFault>,
     descriptions: usize,
+    listed_since: Option<Timestamp>,
     of_request: HashMap<RequestId, VecDeque<Fault>>,
     of_all: Option<Fault>,
     unhealthy: bool,
@@ -102,6 +103,11 @@ impl FaultyEngine {
     /// Returns how often an execution was described.
     pub(crate) fn descriptions(&self) -> usize {
         self.state.lock().unwrap().descriptions
+    }
+
+    /// Returns since when ended executions were last listed.
+    pub(crate) fn listed_since(&self) -> Option<Timestamp> {
+        self.state.lock().unwrap().listed_since
     }
 
     /// Sets what the health check reports.
@@ -237,6 +243,7 @@ impl Engine for FaultyEngine {
     }
 
     async fn ended_since(&self, since: Timestamp, page: Option<Vec<u8>>) -> Result<EndedPage> {
+        self.state.lock().unwrap().listed_since = Some(since);
         self.real.ended_since(since, page).await
     }
 

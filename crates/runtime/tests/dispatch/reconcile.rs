@@ -11,11 +11,12 @@ use leasehold_testbed::{BackendKind, TestWorkspace};
 use tracing::Level;
 
 const POISON_ADD: &str = include_str!("../sql/poison_add.sql");
+const REQUEST_LOCK: &str = include_str!("../sql/request_lock.sql");
 
 scenarios! {
     both: completion_is_noticed, failure_is_noticed_with_its_error, workflow_terminated_by_an_operator_frees_its_slot,
         a_workflow_that_continues_as_new_has_not_ended, reconciler_continues_after_an_engine_outage;
-    postgres: unwritable_end_does_not_block_other_ends;
+    postgres: unwritable_end_does_not_block_other_ends, end_of_a_locked_request_does_not_hold_up_the_list;
 }
 
 /// Dispatches a request in a workspace with one slot.
@@ -167,4 +168,34 @@ async fn unwritable_end_does_not_block_other_ends() {
     assert_eq!(env.in_use(&workspace).await, 1);
     let counts = env.store.request_counts(workspace.workspace).await.unwrap();
     assert_eq!((counts.failed, counts.dispatched), (2, 1));
+}
+
+/// The reconciler goes on in the engine's list: a row that stays locked for hours must not make it read hours again each second.
+async fn end_of_a_locked_request_does_not_hold_up_the_list() {
+    let env = DispatchEnv::new(BackendKind::Postgres).await;
+    let (first, locked) = dispatched(&env).await;
+    let operator = env.sql_client().await;
+    operator.batch_execute("BEGIN").await.unwrap();
+    operator
+        .query_one(REQUEST_LOCK, &[&locked.0])
+        .await
+        .unwrap();
+    let reconciler = env.reconciler();
+    let execution = env.execution(&first, locked).await;
+    env.engine.terminate(execution, "stop").await.unwrap();
+    let mut since = None;
+    for _ in 0..2 {
+        let (workspace, id) = dispatched(&env).await;
+        let execution = env.execution(&workspace, id).await;
+        env.engine.terminate(execution, "stop").await.unwrap();
+        until_it_is(&env, &reconciler, (&workspace, id), RequestStatus::Failed).await;
+        round(&reconciler).await;
+        let now = env.engine.listed_since();
+        assert!(now > since, "{now:?}, before {since:?}");
+        since = now;
+    }
+    assert_eq!(env.status(&first, locked).await, RequestStatus::Dispatched);
+    operator.batch_execute("ROLLBACK").await.unwrap();
+    round(&reconciler).await;
+    assert_eq!(env.status(&first, locked).await, RequestStatus::Failed);
 }

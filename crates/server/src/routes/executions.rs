@@ -7,7 +7,7 @@ use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
 use crate::call_memory;
-use crate::lists::JsonPage;
+use crate::lists::{JsonPage, RowMaxBytes};
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::{Path, Query};
 use crate::route::Routes;
@@ -90,7 +90,10 @@ async fn list(
     };
     let key = |execution: &store::execution::Execution| execution.admission;
     let convert = |execution| convert::execution(execution, caller.payloads());
-    let listed = state.lists.page(page, &cursors, read, key, convert).await?;
+    let listed = state
+        .lists
+        .page(page, &cursors, RowMaxBytes::EXECUTION, read, key, convert)
+        .await?;
     if listed.0.items.is_empty() {
         ensure_workspace_exists(&state, workspace).await?;
     }

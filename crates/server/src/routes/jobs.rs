@@ -6,7 +6,7 @@ use crate::api_error::{ApiError, ApiResult};
 use crate::body::{BatchJson, Json};
 use crate::call_memory;
 use crate::cursors::ListCursors;
-use crate::lists::JsonPage;
+use crate::lists::{JsonPage, RowMaxBytes};
 use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
 use crate::params::{Paging, Path, Query};
 use crate::route::Routes;
@@ -145,7 +145,10 @@ async fn list_jobs(
     };
     let key = |job: &store::job::Job| job.id;
     let convert = |job| convert::job(job, caller.payloads());
-    state.lists.page(page, cursors, read, key, convert).await
+    state
+        .lists
+        .page(page, cursors, RowMaxBytes::JOB, read, key, convert)
+        .await
 }
 
 /// Enqueues a job; the first job creates its queue. If another job holds the dedup key, that job is returned with status 200.
@@ -162,8 +165,8 @@ async fn enqueue(
     let workspace = new.workspace_id;
     let job = convert::new_job("", &queue, new, trace(&headers))?;
     let (quotas, workspaces) = (&state.job_quotas, workspace.as_slice());
-    let jobs = [job];
-    let jobs = ops::job::enqueue_within(&*state.store, quotas, &caller.0, workspaces, &jobs).await;
+    let jobs = vec![job];
+    let jobs = ops::job::enqueue_within(&*state.store, quotas, &caller.0, workspaces, jobs).await;
     let jobs = jobs.map_err(|error| ApiError::from(error).strip_path_prefix("/jobs/0"))?;
     let job = jobs.into_iter().next();
     let job = job.ok_or_else(|| ApiError::not_found("job"))?;
@@ -198,7 +201,7 @@ async fn enqueue_many(
     call_memory::reserve(jobs.len() * ENQUEUED_MAX_BYTES).await?;
     let _turn = state.large_changes.permit(jobs.len()).await;
     let quotas = &state.job_quotas;
-    let jobs = ops::job::enqueue_within(&*state.store, quotas, &caller.0, &workspaces, &jobs);
+    let jobs = ops::job::enqueue_within(&*state.store, quotas, &caller.0, &workspaces, jobs);
     let jobs = jobs.await?;
     let jobs = jobs.into_iter().map(convert::enqueued).collect();
     Ok((StatusCode::CREATED, Json(EnqueuedJobs { jobs })))

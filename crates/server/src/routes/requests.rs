@@ -7,7 +7,7 @@ use crate::api_error::{ApiError, ApiResult};
 use crate::body::{BatchJson, Json};
 use crate::call_memory;
 use crate::cursors::ListCursors;
-use crate::lists::JsonPage;
+use crate::lists::{JsonPage, RowMaxBytes};
 use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
 use crate::params::{Path, Query, header};
 use crate::route::Routes;
@@ -256,7 +256,10 @@ pub(super) async fn page_of(
     };
     let key = |request: &store::request::Request| request.id;
     let convert = |request| convert::request(request, caller.payloads());
-    let listed = state.lists.page(page, cursors, read, key, convert).await?;
+    let listed = state
+        .lists
+        .page(page, cursors, RowMaxBytes::REQUEST, read, key, convert)
+        .await?;
     if let (true, Some(workspace)) = (listed.0.items.is_empty(), filter.workspace) {
         ensure_workspace_exists(state, workspace).await?;
     }

@@ -5,7 +5,7 @@ use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::{GraphJson, Json};
 use crate::call_memory;
-use crate::lists::JsonPage;
+use crate::lists::{JsonPage, RowMaxBytes};
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::{Paging, Path, Query};
 use crate::route::{RoutePolicy, Routes};
@@ -56,7 +56,14 @@ async fn list(
     let key = |version: &VersionRecord| version.number;
     let listed = state
         .lists
-        .page(page, &cursors, read, key, convert::version)
+        .page(
+            page,
+            &cursors,
+            RowMaxBytes::VERSION,
+            read,
+            key,
+            convert::version,
+        )
         .await?;
     if listed.0.items.is_empty() {
         let found = state.store.definition_get(workspace, definition).await?;

@@ -30,6 +30,7 @@ mod overview;
 mod queue_access;
 mod queues;
 mod quota;
+mod quota_replays;
 mod request_actions;
 mod requests;
 mod resume;

@@ -3,13 +3,13 @@
 use leasehold_core::ExecutionEnd;
 use leasehold_core::limits::REQUEST_OVERHEAD_BYTES;
 use leasehold_store::workspace::WorkspaceChange;
-use leasehold_testbed::{BackendKind, KeyedWorkspace, TestServer};
+use leasehold_testbed::{BackendKind, KeyedWorkspace, TestResponse, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A server with a workspace of this many PENDING requests and open bytes.
-async fn server_with_quotas(
+pub(crate) async fn server_with_quotas(
     kind: BackendKind,
     max_pending: Option<u64>,
     max_open_bytes: Option<u64>,
@@ -23,6 +23,14 @@ async fn server_with_quotas(
     };
     workspace.update(&*server.store, &change).await;
     (server, workspace)
+}
+
+/// Checks that a call is refused, and not asked to be repeated.
+pub(crate) fn expect_no_retry(answer: TestResponse, code: &str) -> Value {
+    assert!(!answer.headers.contains_key("retry-after"));
+    let problem = answer.expect_problem(code, "");
+    assert_eq!(problem.get("retry_after"), None);
+    problem
 }
 
 async fn server_with_backlog(max_pending: u64) -> (TestServer, KeyedWorkspace) {
@@ -44,7 +52,7 @@ async fn open_bytes(server: &TestServer, workspace: &KeyedWorkspace) -> u64 {
 }
 
 /// A body that enqueues params of `bytes` bytes.
-fn order_of(workspace: &KeyedWorkspace, bytes: usize) -> Value {
+pub(crate) fn order_of(workspace: &KeyedWorkspace, bytes: usize) -> Value {
     let mut order = workspace.order();
     order["params"] = json!("x".repeat(bytes - 2));
     order
@@ -316,7 +324,8 @@ async fn definitions_and_versions_over_the_quota_are_refused() {
             break;
         }
     }
-    let problem = refused.unwrap().expect_problem("quota_exceeded", "");
+    let refused = refused.unwrap();
+    let problem = expect_no_retry(refused, "quota_exceeded");
     let detail = problem["detail"].as_str().unwrap();
     assert!(detail.contains("max_open_bytes"), "{detail}");
     let definitions = own.path("/definitions");
@@ -324,9 +333,26 @@ async fn definitions_and_versions_over_the_quota_are_refused() {
         let answer = server.post(&definitions, &own.key, json!({ "name": name }));
         let answer = answer.await;
         if answer.status != 201 {
-            answer.expect_problem("quota_exceeded", "");
+            expect_no_retry(answer, "quota_exceeded");
             return;
         }
     }
     panic!("a definition over the quota was created");
+}
+
+/// Such a call used to be answered with `Retry-After`, and clients repeated it.
+#[tokio::test]
+async fn call_that_never_fits_is_not_asked_to_be_repeated() {
+    let limits = (Some(2), Some(10_000));
+    let (server, workspace) = server_with_quotas(BackendKind::Sqlite, limits.0, limits.1).await;
+    let batch = json!({"requests": vec![workspace.order(); 3]});
+    let path = workspace.path("/requests/batch");
+    let many = server.post(&path, &workspace.key, batch).await;
+    let problem = expect_no_retry(many, "backlog_full");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("waiting does not help"), "{detail}");
+    let order = order_of(&workspace, 10_000);
+    let path = workspace.path("/requests");
+    let large = server.post(&path, &workspace.key, order).await;
+    expect_no_retry(large, "quota_exceeded");
 }

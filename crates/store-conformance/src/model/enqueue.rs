@@ -2,10 +2,11 @@
 
 use super::state::{RequestRow, State, constraint_error};
 use leasehold_core::limits::{PRIORITY_RANGE, SWEEP_MAX_BATCH};
-use leasehold_core::{Crashes, RequestId, RequestStatus, Timestamp};
+use leasehold_core::{Crashes, RequestId, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::Result;
 use leasehold_store::request::{
-    Enqueue, Enqueued, EnqueuedRequest, NewRequest, Redrive, RedriveMany, Redriven, Request,
+    Enqueue, Enqueued, EnqueuedRequest, KeyHolder, NewRequest, Redrive, RedriveMany, Redriven,
+    Request,
 };
 
 impl State {
@@ -77,24 +78,45 @@ impl State {
         now: Timestamp,
     ) -> Option<Result<EnqueuedRequest, Enqueued>> {
         let key = &new.idempotency.as_ref()?.key;
-        let holder = self.requests.values_mut().find(|row| {
-            row.request.workspace == enqueue.workspace
+        let found = self.current_key_holder(enqueue.workspace, new, now);
+        let expired = self.requests.values_mut().find(|row| {
+            found.is_none()
+                && row.request.workspace == enqueue.workspace
                 && row.request.idempotency_key.as_ref() == Some(key)
         });
-        let Some(holder) = holder else {
-            let kept = self.kept_keys.get(&(enqueue.workspace, key.clone()))?;
-            let same =
-                kept.definition == new.definition && kept.params.is_same_document(&new.params);
-            return (kept.dedupe_until > now).then(|| held(key, kept.request, same));
-        };
-        if holder.dedupe_until.is_some_and(|until| until <= now) {
-            holder.request.idempotency_key = None;
-            holder.dedupe_until = None;
-            return None;
+        if let Some(row) = expired {
+            row.request.idempotency_key = None;
+            row.dedupe_until = None;
         }
-        let same = holder.request.definition == new.definition
-            && holder.request.params.is_same_document(&new.params);
-        Some(held(key, holder.request.id, same))
+        found.map(|holder| held(key, holder))
+    }
+
+    /// Who holds the key of a request now.
+    pub(super) fn current_key_holder(
+        &self,
+        workspace: WorkspaceId,
+        new: &NewRequest,
+        now: Timestamp,
+    ) -> Option<KeyHolder> {
+        let key = &new.idempotency.as_ref()?.key;
+        let row = self.requests.values().find(|row| {
+            row.request.workspace == workspace && row.request.idempotency_key.as_ref() == Some(key)
+        });
+        let (request, definition, params, until) = match row {
+            Some(row) => {
+                let held = &row.request;
+                (held.id, held.definition, &held.params, row.dedupe_until)
+            }
+            None => {
+                let kept = self.kept_keys.get(&(workspace, key.clone()))?;
+                let until = Some(kept.dedupe_until);
+                (kept.request, kept.definition, &kept.params, until)
+            }
+        };
+        until.is_none_or(|until| until > now).then(|| KeyHolder {
+            request,
+            is_same: definition == new.definition && params.is_same_document(&new.params),
+        })
     }
 
     fn insert(
@@ -185,16 +207,16 @@ impl State {
 }
 
 /// The outcome of a request whose key is held, by a request with the same definition and params or not.
-fn held(key: &str, held_by: RequestId, same: bool) -> Result<EnqueuedRequest, Enqueued> {
-    if same {
+fn held(key: &str, holder: KeyHolder) -> Result<EnqueuedRequest, Enqueued> {
+    if holder.is_same {
         Ok(EnqueuedRequest {
-            id: held_by,
+            id: holder.request,
             inserted: false,
         })
     } else {
         Err(Enqueued::KeyConflict {
             key: key.to_owned(),
-            held_by,
+            held_by: holder.request,
         })
     }
 }

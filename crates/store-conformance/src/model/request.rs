@@ -8,8 +8,9 @@ use leasehold_store::change::Event;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
-    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter, RequestStore, RequestsRenewed,
+    Dispatched, Enqueue, Enqueued, Fail, KeyHolder, Oldest, Promoted, Recovered, Redrive,
+    RedriveMany, Redriven, Release, Released, Request, RequestFilter, RequestStore,
+    RequestsRenewed,
 };
 use leasehold_store::{Page, Result, fresh_id};
 use std::time::Duration;
@@ -22,6 +23,12 @@ impl RequestStore for Model {
             matches!(&enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted));
         self.notifiers.notify_work(inserts);
         Ok(enqueued)
+    }
+
+    async fn request_key_holders(&self, enqueue: &Enqueue) -> Result<Vec<Option<KeyHolder>>> {
+        let (state, now) = (self.state(), self.now());
+        let holder = |new| state.current_key_holder(enqueue.workspace, new, now);
+        Ok(enqueue.requests.iter().map(holder).collect())
     }
 
     async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {

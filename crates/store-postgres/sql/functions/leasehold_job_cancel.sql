@@ -1,5 +1,7 @@
 -- Cancels a job and returns one of: cancelled, running, finished, of_graph, not_found.
--- release: 1
+-- release: 2
+-- Claims of the queue wait for this, so it waits for no row: if another transaction has locked one of the job, it fails (lock_not_available), and the
+-- caller tries again.
 CREATE OR REPLACE FUNCTION leasehold_job_cancel(p_now timestamptz, p_id bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     target job;
@@ -19,6 +21,10 @@ BEGIN
     IF EXISTS (SELECT FROM job_lease l WHERE l.queue_id = target.queue_id AND p_id = ANY (l.ids)) THEN
         RETURN 'running';
     END IF;
+    PERFORM 1 FROM job j WHERE j.id = p_id FOR NO KEY UPDATE NOWAIT;
+    PERFORM 1 FROM job_waiting w WHERE w.job_id = p_id FOR UPDATE NOWAIT;
+    PERFORM 1 FROM job_key k WHERE k.job_id = p_id FOR UPDATE NOWAIT;
+    PERFORM 1 FROM job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
     DELETE FROM job_waiting w WHERE w.job_id = p_id RETURNING w.* INTO waited;
     IF waited.job_id IS NULL THEN
         IF EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN

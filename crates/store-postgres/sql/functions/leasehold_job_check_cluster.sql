@@ -1,5 +1,5 @@
 -- Requeues fresh jobs if the database was moved to another cluster, by a restored dump or by replication.
--- release: 1
+-- release: 2
 -- The transaction numbers in the rows are invalid there. Fresh jobs become waiting jobs, and lines restart empty. Every
 -- process calls this before its first claim and once a minute. Returns whether it requeued jobs.
 CREATE OR REPLACE FUNCTION leasehold_job_check_cluster() RETURNS boolean LANGUAGE plpgsql AS $$
@@ -12,6 +12,8 @@ BEGIN
     THEN
         RETURN false;
     END IF;
+    -- The row before the lock, like a change of the limit.
+    PERFORM 1 FROM job_limit FOR NO KEY UPDATE;
     PERFORM pg_advisory_xact_lock(730833, 0);
     LOCK TABLE job, job_waiting, job_lease, job_end IN SHARE ROW EXCLUSIVE MODE;
     IF here = (SELECT cluster FROM job_limit)

@@ -4,7 +4,7 @@
 -- queued), result, error, wait, and whether the attempt does not count. p_plain: all are completed, without results.
 -- Locks each page before it reads the clock. Skips pages that are locked; the caller tells them from lost leases. Does not wait long for rows of
 -- single jobs: the caller then ends fewer jobs at once.
--- p_nodes: the caller advances the graphs of nodes. Otherwise nodes stay unchanged and are returned as of_graph, except
+-- p_nodes: the caller advances the graphs of nodes, and has limited the waits for locks. Otherwise nodes stay unchanged and are returned as of_graph, except
 -- those that are requeued without counting the attempt, which does not change a graph.
 CREATE OR REPLACE FUNCTION leasehold_job_finish(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[],
@@ -23,7 +23,9 @@ DECLARE
     wakes boolean := false;
     held record;
 BEGIN
-    PERFORM set_config('lock_timeout', '200ms', true);
+    IF NOT p_nodes THEN
+        PERFORM set_config('lock_timeout', '200ms', true);
+    END IF;
     FOR i IN 1..cardinality(p_pages) LOOP
         SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;

@@ -1,7 +1,7 @@
--- Waits for running claims of the queues $1, ordered by id, and blocks new ones. A claim may take longer than other locks of the transaction may.
+-- Waits for running claims of the queues $1, ordered by id, and blocks new ones. From then on the transaction waits only shortly for other locks.
 WITH limits AS MATERIALIZED (
-    SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', '2s', true) AS during
+    SELECT set_config('lock_timeout', '2s', true)
 ), locked AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(730834, q.id) FROM limits CROSS JOIN unnest($1::integer[]) AS q (id)
 )
-SELECT set_config('lock_timeout', l.before, true) FROM limits l CROSS JOIN (SELECT count(*) FROM locked) AS done
+SELECT set_config('lock_timeout', '30ms', true) FROM (SELECT count(*) FROM locked) AS done

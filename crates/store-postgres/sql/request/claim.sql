@@ -8,19 +8,18 @@ WITH clock AS MATERIALIZED (
 ), allowed AS MATERIALIZED (
     SELECT $6::text IS NULL OR EXISTS (SELECT 1 FROM fence) AS ok
 ), kept AS MATERIALIZED (
-    SELECT ctid AS tid, execution_id, created_at, id
-    FROM workflow_execution_queue
-    WHERE due AND execution_id IS NOT NULL AND (SELECT ok FROM allowed)
-    ORDER BY created_at, id LIMIT $2
-    FOR UPDATE SKIP LOCKED
-), resumable AS MATERIALIZED (
-    SELECT id FROM workflow_execution
-    WHERE id = ANY (ARRAY(SELECT execution_id FROM kept)) AND finished_at IS NULL
-    FOR UPDATE SKIP LOCKED
+    -- Takes others instead of those whose request or execution is locked.
+    SELECT q.ctid AS tid, q.execution_id, q.created_at, q.id
+    FROM workflow_execution_queue q CROSS JOIN LATERAL (
+        SELECT 1 FROM workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL
+        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ) e
+    WHERE q.due AND q.execution_id IS NOT NULL AND (SELECT ok FROM allowed)
+    ORDER BY q.created_at, q.id LIMIT $2
+    FOR UPDATE OF q SKIP LOCKED
 ), resumed AS (
     UPDATE workflow_execution SET started_at = (SELECT now FROM clock), error = NULL
-    WHERE id = ANY (ARRAY(SELECT id FROM resumable))
-    RETURNING id
+    WHERE id = ANY (ARRAY(SELECT execution_id FROM kept))
 ), wanted AS MATERIALIZED (
     SELECT $2 - count(*) AS n FROM kept
 ), fold AS MATERIALIZED (
@@ -74,6 +73,26 @@ WITH clock AS MATERIALIZED (
     SELECT l.* FROM line l JOIN workflow_execution_queue q ON q.ctid = l.request_tid
     WHERE l.position <= l.want AND q.due AND q.execution_id IS NULL
     FOR UPDATE OF q SKIP LOCKED
+), blocked AS MATERIALIZED (
+    -- Workspaces with a locked request among the first of their line. The counts save comparing the rows if there is none.
+    SELECT DISTINCT ON (l.workspace_id) l.tid, l.workspace_id, l.turn, l.deleted, l.concurrency_limit, l.oldest_admission, l.stragglers,
+        l.line_rank, l.line_at, l.line_id, l.counted, l.alive, l.running, l.want
+    FROM line l
+    WHERE l.position <= l.want AND l.id IS NOT NULL
+        AND (SELECT count(*) FROM picked) < (SELECT count(*) FROM line WHERE position <= want AND id IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM picked p WHERE p.id = l.id)
+), free AS MATERIALIZED (
+    -- The first requests of these workspaces that are not locked. The gap in the positions keeps the start of the line before the locked ones.
+    SELECT b.*, l.*,
+        1000000 + row_number() OVER (PARTITION BY b.workspace_id ORDER BY l.rank, l.created_at, l.id) AS position
+    FROM blocked b CROSS JOIN LATERAL (
+        SELECT q.ctid AS request_tid, q.id, q.rank, q.created_at, q.definition_id, q.version_id
+        FROM workflow_execution_queue q
+        WHERE q.workspace_id = b.workspace_id AND q.due AND q.execution_id IS NULL
+            AND (q.rank, q.created_at, q.id) >= (b.line_rank, b.line_at, b.line_id)
+        ORDER BY q.rank, q.created_at, q.id LIMIT b.want
+        FOR UPDATE OF q SKIP LOCKED
+    ) l
 ), numbered AS MATERIALIZED (
     SELECT p.*, nextval('admission_number') AS admission, ($5::uuid[])[p.ordinal] AS execution_id
     FROM (
@@ -83,7 +102,11 @@ WITH clock AS MATERIALIZED (
                     WHERE d.id = p.definition_id AND d.deleted_at IS NULL) IS NULL THEN 'definition_not_found'
                 WHEN (SELECT v.id FROM workflow_definition_version v
                     WHERE v.id = p.version_id) IS NULL THEN 'version_not_found' END AS refusal
-        FROM picked p
+        FROM (
+            SELECT p.* FROM picked p WHERE p.workspace_id NOT IN (SELECT b.workspace_id FROM blocked b)
+            UNION ALL
+            SELECT f.* FROM free f
+        ) p
         ORDER BY p.position, p.turn, p.workspace_id
         LIMIT (SELECT n FROM wanted)
     ) p
@@ -102,7 +125,7 @@ WITH clock AS MATERIALIZED (
         attempt_count = q.attempt_count + (c.refusal IS NOT NULL)::integer
     FROM (
         SELECT tid, execution_id, row_number() OVER (ORDER BY created_at, id) AS position, NULL AS refusal, true AS kept
-        FROM kept WHERE execution_id IN (SELECT id FROM resumed)
+        FROM kept
         UNION ALL
         SELECT request_tid, execution_id, ordinal, refusal, false FROM numbered
     ) c, clock
@@ -175,10 +198,14 @@ WITH clock AS MATERIALIZED (
     FROM turned WHERE filled
 )
 SELECT (SELECT ok FROM allowed) AS lock_held,
-    -- An execution that another transaction has locked is not lost.
-    (SELECT count(*) FROM kept k WHERE k.execution_id NOT IN (SELECT id FROM resumed) AND NOT EXISTS (
-        SELECT 1 FROM workflow_execution e WHERE e.id = k.execution_id AND e.finished_at IS NULL)) AS lost_executions,
+    -- Looks for one only if this claim takes all others. A scalar subquery, which the planner cannot turn into a scan of all executions.
+    (SELECT count(*) FROM (
+        SELECT 1 FROM workflow_execution_queue q
+        WHERE q.due AND q.execution_id IS NOT NULL AND (SELECT count(*) FROM kept) < $2 AND (SELECT ok FROM allowed) AND (
+            SELECT e.id FROM workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL) IS NULL
+        LIMIT 1) l) AS lost_executions,
     (SELECT count(*) FROM locked) AS examined,
+    (SELECT count(*) FROM outcome WHERE want > 0 AND seen > 0 AND taken = 0) AS stuck,
     c.id, c.workspace_id, c.definition_id, c.version_id, c.execution_id, c.claim_token, c.kept, c.priority, c.params,
     c.attempt_count, c.dispatch_failures, c.cancel_requested_at IS NOT NULL AS cancel_requested, c.trace_context,
     c.crashes, c.crashes_alone,

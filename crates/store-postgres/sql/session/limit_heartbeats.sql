@@ -1,2 +1,2 @@
 -- Limits of a connection for heartbeats: a renewal that takes longer is of no use, because the caller repeats it.
-SELECT set_config('lock_timeout', '500ms', false), set_config('statement_timeout', '5s', false)
+SELECT set_config('lock_timeout', '500ms', false)

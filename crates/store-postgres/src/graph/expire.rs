@@ -1,6 +1,7 @@
 //! Ends graphs that ran out of time: a node's job lost its last lease, or the execution's timeout has passed.
 
 use super::{lock, stop};
+use crate::lock_wait::SHORT_LOCK_TIMEOUT;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
@@ -9,11 +10,33 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_store::graph::{EndedExecution, TIMED_OUT};
 use leasehold_store::{ErrorKind, Result};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 const CONTEXT: &str = "graph_expire";
+/// How often a failure to end the same execution is logged.
+const REMIND_EVERY: Duration = Duration::from_secs(60);
 /// How many graphs may fail in one call.
 const MAX_FAILED: usize = 1_000;
+
+/// The executions that recently failed to end, and when each was logged.
+#[derive(Debug, Default)]
+pub(crate) struct UnendedExecutions(Mutex<HashMap<ExecutionId, Instant>>);
+
+impl UnendedExecutions {
+    /// Whether this failure is to be logged: the first one, and one a minute after that.
+    fn is_new(&self, execution: ExecutionId) -> bool {
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.retain(|_, at| at.elapsed() < REMIND_EVERY);
+        if logged.contains_key(&execution) {
+            return false;
+        }
+        logged.insert(execution, Instant::now());
+        true
+    }
+}
 
 /// Ends graphs one by one. One that fails, because another transaction has locked it or because it cannot be read, does not block the others, unless the
 /// database is unavailable. The next call tries it again, after the others.
@@ -39,13 +62,16 @@ pub(crate) async fn expire(
                 Ok(one) => ended.extend(one),
                 Err(error) if matches!(error.kind, ErrorKind::Unavailable(_)) => return Err(error),
                 Err(error) => {
-                    tracing::warn!(%execution, %error, "failed to end an execution; retrying");
+                    if store.unended.is_new(execution) {
+                        tracing::warn!(%execution, %error, "failed to end an execution; retrying");
+                    }
                     failed.push(execution.0);
                 }
             }
         }
         // Those that failed may have hidden others.
-        if failed.len() == failed_before || failed.len() >= MAX_FAILED || !ended.is_empty() {
+        let is_full = i64::try_from(ended.len()).is_ok_and(|ended| ended >= limit);
+        if failed.len() == failed_before || failed.len() >= MAX_FAILED || is_full {
             return Ok(ended);
         }
     }
@@ -59,7 +85,7 @@ async fn expire_one(
 ) -> Result<Option<EndedExecution>> {
     let mut client = connection(store, CONTEXT).await?;
     let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
-    let found = lock::graph(store, &transaction, execution).await?;
+    let found = lock::graph(store, &transaction, execution, SHORT_LOCK_TIMEOUT).await?;
     let spent = transaction
         .many(sql!("node/spent"), &[&execution.0])
         .await?;

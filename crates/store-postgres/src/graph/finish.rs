@@ -11,7 +11,6 @@ use deadpool_postgres::Object;
 use leasehold_core::graph::{EndPreview, GraphChange, NodeEnd, NodeOutcome, NodeSource};
 use leasehold_core::job::JobEnd;
 use leasehold_core::{JobStatus, WorkspaceId};
-use leasehold_crash_marker::reach_failpoint;
 use leasehold_store::failpoint::reach;
 use leasehold_store::graph::{EndedExecution, node_outcome};
 use leasehold_store::{Error, ErrorKind, Result};
@@ -31,6 +30,8 @@ pub(crate) struct NodeFinished {
 /// A claimed job of a node, and how it ends.
 struct NodeFinish<'a> {
     worker: &'a str,
+    /// How long to wait for a lock.
+    wait: &'a str,
     decision: &'a FinishDecision<'a>,
     /// How the node ends; none if it does not end, for example on a retry.
     outcome: Option<NodeOutcome>,
@@ -63,16 +64,17 @@ enum LockScope {
     All,
 }
 
-/// Finishes the job of a node as `decision` says.
+/// Finishes the job of a node as `decision` says. Waits for each lock at most `wait`.
 pub(crate) async fn finish(
     store: &PostgresStore,
     client: &mut Object,
-    worker: &str,
+    (worker, wait): (&str, &str),
     decision: &FinishDecision<'_>,
     end: &JobEnd,
 ) -> Result<NodeFinished> {
     let mut call = NodeFinish {
         worker,
+        wait,
         decision,
         outcome: node_outcome(end, decision.becomes),
         refused: RefusedQueues::default(),
@@ -135,7 +137,7 @@ async fn attempt(
                 outcome,
             };
             let begins = locked.preview.begins;
-            is_suspect = call.end_node(store, &mut change, end, source, begins);
+            (change, is_suspect) = call.end_node(store, change, end, source, begins).await?;
         }
         changes.push(change);
     }
@@ -191,7 +193,7 @@ async fn lock(
 ) -> Result<LockedGraph> {
     let claim = call.decision.claim;
     if scope == LockScope::Expected && call.decision.becomes != JobStatus::Failed {
-        let (graph, leases) = lock::graph_and_lease(store, transaction, claim).await?;
+        let (graph, leases) = lock::graph_and_lease(store, transaction, claim, call.wait).await?;
         return Ok(LockedGraph {
             preview: call.preview_end(graph.as_ref()),
             graph,
@@ -199,7 +201,7 @@ async fn lock(
             open: None,
         });
     }
-    let graph = lock::graph_of(store, transaction, claim.job).await?;
+    let graph = lock::graph_of(store, transaction, claim.job, call.wait).await?;
     let preview = call.preview_end(graph.as_ref());
     let mut open = None;
     if let Some((change, _)) = &graph
@@ -218,27 +220,24 @@ async fn lock(
 }
 
 impl NodeFinish<'_> {
-    /// Ends the node in its graph, with a crash marker if the inputs of further nodes are computed. Returns whether they were computed for a request that
-    /// is suspected to crash the process.
-    fn end_node(
+    /// Ends the node in its graph, with a crash marker if the inputs of further nodes are computed. Also returns whether they were computed for a request
+    /// that is suspected to crash the process.
+    async fn end_node(
         &self,
         store: &PostgresStore,
-        change: &mut GraphChange,
+        mut change: GraphChange,
         end: NodeEnd,
         source: NodeSource,
         begins: bool,
-    ) -> bool {
+    ) -> Result<(GraphChange, bool)> {
         if begins {
-            let computation = input::computation(change);
-            store.crash_markers.compute(computation, || {
-                reach_failpoint(&source.params);
-                change.node_ended(end, source)
-            });
+            change = input::compute(&store.crash_markers, change, end, source).await?;
         } else {
             change.node_ended(end, source);
         }
-        self.refused.apply(change);
-        begins && change.origin().crashed
+        self.refused.apply(&mut change);
+        let is_suspect = begins && change.origin().crashed;
+        Ok((change, is_suspect))
     }
 
     fn preview_end(&self, graph: Option<&(GraphChange, usize)>) -> EndPreview {

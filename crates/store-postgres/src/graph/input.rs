@@ -5,12 +5,12 @@ use crate::job::row::Json;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::OpenTransaction;
-use leasehold_core::graph::{EndPreview, GraphChange, NodeSource};
+use leasehold_core::graph::{EndPreview, GraphChange, NodeEnd, NodeSource};
 use leasehold_core::limits::{PARAMS_MAX_BYTES, STEP_READ_MAX_BYTES};
 use leasehold_core::{ExecutionId, JobId, JsonText};
-use leasehold_crash_marker::Computation;
-use leasehold_store::Result;
-use leasehold_store::node_payload::ClaimedNodes;
+use leasehold_crash_marker::{Computation, CrashMarkers, reach_claim_failpoint, reach_failpoint};
+use leasehold_store::node_payload::{self, ClaimedNodes, Payloads};
+use leasehold_store::{Result, run_off_thread};
 use std::collections::HashMap;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -58,6 +58,40 @@ pub(super) fn computation(change: &GraphChange) -> Computation {
     }
 }
 
+/// Ends a node after which others start: computes their inputs, with a crash marker. Looking up values in 16 MiB of outputs takes up to a tenth of a second,
+/// so large inputs are computed off the serving threads. As many are computed at once as there are connections, because the caller holds one.
+pub(super) async fn compute(
+    markers: &CrashMarkers,
+    mut change: GraphChange,
+    end: NodeEnd,
+    source: NodeSource,
+) -> Result<GraphChange> {
+    let outputs = source.outputs.values().chain(end.output());
+    let bytes: usize = outputs.map(|output| output.as_str().len()).sum();
+    let bytes = bytes + source.params.as_str().len();
+    let (markers, computation) = (markers.clone(), computation(&change));
+    let compute = move || {
+        markers.compute(computation, || {
+            reach_failpoint(&source.params);
+            change.node_ended(end, source);
+        });
+        Ok(change)
+    };
+    run_off_thread("job_finish", bytes, compute).await
+}
+
+/// Builds the payloads of the jobs of one execution, with a crash marker.
+pub(crate) fn payloads(markers: &CrashMarkers, nodes: &ClaimedNodes) -> Payloads {
+    let computation = Computation {
+        execution: nodes.execution,
+        crashed: nodes.crashed,
+    };
+    markers.compute(computation, || {
+        reach_claim_failpoint(&nodes.params);
+        node_payload::payloads(nodes)
+    })
+}
+
 /// Reads the params, in the same form as the claim of a request gives them to the first nodes.
 fn params_of(row: &Row) -> JsonText {
     let params = row.get::<_, Json>("params").0;
@@ -101,6 +135,7 @@ pub(crate) async fn claimed_nodes(
         groups.push(ClaimedNodes {
             execution: row::id(row, "execution_id"),
             workspace,
+            crashed: row.get("crashed"),
             machine,
             params: params_of(row),
             outputs: HashMap::new(),
@@ -147,4 +182,60 @@ async fn read_outputs(
 /// Converts a node's index to the column's type; graphs have far fewer nodes than `i16::MAX`.
 pub(super) fn node_number(node: usize) -> i16 {
     i16::try_from(node).unwrap_or(i16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use futures::FutureExt;
+    use leasehold_core::ExecutionEnd;
+    use leasehold_core::graph::{GraphOrigin, GraphState, Machine, NodeOutcome, NodeState};
+    use serde_json::json;
+    use std::sync::Arc;
+
+    /// A graph of two nodes, and the end of the first with an output of this size, which the second one refers to.
+    fn end_with(bytes: usize) -> (GraphChange, NodeEnd) {
+        let task = |id: &str, input| json!({"id": id, "type": "task", "queue": "q", "kind": "k", "input": input});
+        let graph = json!({
+            "nodes": [task("a", json!(1)), task("b", json!({"$from": "/nodes/a/found"}))],
+            "edges": [{"from": "a", "to": "b"}],
+        });
+        let graph = serde_json::from_value(graph).unwrap();
+        let machine = Arc::new(Machine::new(graph).unwrap());
+        let origin = GraphOrigin {
+            workspace: Uuid::nil().into(),
+            priority: 0,
+            trace_context: None,
+            crashed: false,
+        };
+        let state = GraphState::read("rw", None::<ExecutionEnd>).unwrap();
+        let change = GraphChange::of(Uuid::nil().into(), origin, machine, state);
+        let output = json!({"padding": "x".repeat(bytes), "found": 1});
+        let end = NodeEnd {
+            node: 0,
+            attempts: 1,
+            outcome: NodeOutcome::Completed(output.into()),
+        };
+        (change, end)
+    }
+
+    #[tokio::test]
+    async fn large_inputs_are_computed_off_the_serving_thread() {
+        for (bytes, at_once) in [(1_000, true), (200_000, false)] {
+            let (change, end) = end_with(bytes);
+            let markers = CrashMarkers::default();
+            let computed = compute(&markers, change, end, NodeSource::default());
+            let mut computed = Box::pin(computed);
+            let ready = computed.as_mut().now_or_never();
+            assert_eq!(ready.is_some(), at_once, "{bytes}");
+            let change = match ready {
+                Some(change) => change.unwrap(),
+                None => computed.await.unwrap(),
+            };
+            let states = [NodeState::Completed, NodeState::Running];
+            assert_eq!(change.state().nodes(), states, "{:?}", change.error());
+        }
+    }
 }

@@ -56,14 +56,15 @@ async fn change(
     Ok(GraphChange::of(execution, origin, machine, state))
 }
 
-/// Locks the graph of an execution and returns it with its deadline; none if it was never started.
+/// Locks the graph of an execution and returns it with its deadline; none if it was never started. The transaction waits for each lock at most `wait`.
 pub(super) async fn graph(
     store: &PostgresStore,
     transaction: &OpenTransaction<'_>,
     execution: ExecutionId,
+    wait: &str,
 ) -> Result<Option<(GraphChange, Option<Timestamp>)>> {
     let rows = transaction
-        .many(sql!("graph/lock"), &[&[execution.0].as_slice()])
+        .many(sql!("graph/lock"), &[&[execution.0].as_slice(), &wait])
         .await?;
     match rows.first() {
         None => Ok(None),
@@ -74,14 +75,16 @@ pub(super) async fn graph(
     }
 }
 
-/// Locks the graph that this job belongs to, and returns it with the node's index; none if the graph was deleted.
+/// Locks the graph that this job belongs to, and returns it with the node's index; none if the graph was deleted. The transaction waits for each lock at
+/// most `wait`.
 pub(super) async fn graph_of(
     store: &PostgresStore,
     transaction: &OpenTransaction<'_>,
     job: JobId,
+    wait: &str,
 ) -> Result<Option<(GraphChange, usize)>> {
     let rows = transaction
-        .many(sql!("graph/lock_of_job"), &[&job.0])
+        .many(sql!("graph/lock_of_job"), &[&job.0, &wait])
         .await?;
     node(store, transaction, rows.first()).await
 }
@@ -120,7 +123,8 @@ impl OpenNodes {
     }
 }
 
-/// Locks the queues of the open nodes of these executions, whose graphs are locked already.
+/// Locks the queues of the open nodes of these executions, whose graphs are locked already. Claims of all tenants wait for these queues, so the
+/// transaction waits for other locks only shortly from now on.
 pub(super) async fn open_nodes(
     transaction: &OpenTransaction<'_>,
     executions: &[ExecutionId],
@@ -201,19 +205,24 @@ pub(super) async fn leases(
     Leases::read(&pages, &now)
 }
 
-/// Locks the graph of a claimed job and the claim's page in one round trip, for an operation that abandons no node.
+/// Locks the graph of a claimed job and the claim's page in one round trip, for an operation that abandons no node. The transaction waits for each lock
+/// at most `wait`.
 pub(super) async fn graph_and_lease(
     store: &PostgresStore,
     transaction: &OpenTransaction<'_>,
     claim: JobRef,
+    wait: &str,
 ) -> Result<(Option<(GraphChange, usize)>, Leases)> {
     let graph = transaction.prepare(sql!("graph/lock_of_job")).await?;
     let page = transaction.prepare(sql!("job/lease_lock")).await?;
     let clock = transaction.prepare(sql!("clock/now")).await?;
     let (no_queues, no_jobs): (&[i32], &[i64]) = (&[], &[]);
     let (tokens, now) = (vec![claim.token], store.given_now());
-    let params: (&Params<'_>, &Params<'_>, &Params<'_>) =
-        (&[&claim.job.0], &[&tokens, &no_queues, &no_jobs], &[&now]);
+    let params: (&Params<'_>, &Params<'_>, &Params<'_>) = (
+        &[&claim.job.0, &wait],
+        &[&tokens, &no_queues, &no_jobs],
+        &[&now],
+    );
     // Pipelined: the server runs them in this order.
     let (graph, page, now) = try_join!(
         transaction.query(&graph, params.0),

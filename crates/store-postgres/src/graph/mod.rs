@@ -10,6 +10,7 @@ mod start;
 mod stop;
 mod write;
 
+pub(crate) use expire::UnendedExecutions;
 pub(crate) use finish::{NodeFinished, finish as finish_node};
 
 use crate::job::row::{count, maybe_json};

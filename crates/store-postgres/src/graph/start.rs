@@ -6,7 +6,7 @@ use super::{lock, write};
 use crate::error::unreadable;
 use crate::execution;
 use crate::job::queue_cache;
-use crate::lock_wait::LockWait;
+use crate::lock_wait::{LOCK_TIMEOUT, LockWait};
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
@@ -101,14 +101,14 @@ enum Written {
 async fn write(store: &PostgresStore, version: VersionId, change: GraphChange) -> Result<Written> {
     let mut client = connection(store, CONTEXT).await?;
     let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
+    let now = transaction
+        .one(sql!("clock/begin"), &[&store.given_now(), &LOCK_TIMEOUT])
+        .await?;
+    let now = row::time(&now, "now")?;
     if change.has_ended() || charge_of(&change).is_some() {
         // Both write the request. The lock order is request, execution. Inserting the graph's row locks the execution through its foreign key.
         execution::lock_request(&transaction, change.execution()).await?;
     }
-    let now = transaction
-        .one(sql!("clock/now"), &[&store.given_now()])
-        .await?;
-    let now = row::time(&now, "now")?;
     let created = transaction
         .execute(
             sql!("graph/create"),

@@ -1,7 +1,7 @@
 //! Ends graphs before their last node: on a stop request or a timeout.
 
 use super::{lock, write};
-use crate::lock_wait::LockWait;
+use crate::lock_wait::{LOCK_TIMEOUT, LockWait};
 use crate::store::PostgresStore;
 use crate::transaction::{OpenTransaction, connection};
 use leasehold_core::ExecutionId;
@@ -37,7 +37,8 @@ async fn try_stop(
 ) -> Result<GraphStopped> {
     let mut client = connection(store, CONTEXT).await?;
     let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
-    let Some((mut change, _)) = lock::graph(store, &transaction, execution).await? else {
+    let found = lock::graph(store, &transaction, execution, LOCK_TIMEOUT).await?;
+    let Some((mut change, _)) = found else {
         return Ok(GraphStopped::NotFound);
     };
     if !change.stop(why, reason) {

@@ -10,8 +10,9 @@ use leasehold_core::lease::bounded;
 use leasehold_core::limits::{JOB_MAX_BATCH, SWEEP_MAX_BATCH};
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, Timestamp};
+use leasehold_store::Result;
 use leasehold_store::job::{ExpiredJob, JobStore};
-use leasehold_store::{Result, node_payload};
+use leasehold_store::node_payload::{self, ClaimedNodes};
 use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -98,7 +99,9 @@ async fn with_payloads(
     let gone: HashSet<JobId> = referring.into_iter().collect();
     let gone: HashSet<JobId> = &gone - &existing.into_iter().collect();
     jobs.retain(|job| !gone.contains(&job.id));
-    let failed = node_payload::fill(&mut jobs, nodes).await;
+    let markers = store.crash_markers.clone();
+    let build = move |nodes: &ClaimedNodes| input::payloads(&markers, nodes);
+    let failed = node_payload::fill(&mut jobs, nodes, build).await;
     if !failed.is_empty() {
         store.job_finish(worker, &failed).await?;
         store.job_notifier.wake();

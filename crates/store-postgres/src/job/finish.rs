@@ -18,6 +18,7 @@ use leasehold_core::text::clip;
 use leasehold_core::{JobId, JsonText, Timestamp};
 use leasehold_store::job::JobsFinished;
 use leasehold_store::{Error, Result};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -222,26 +223,26 @@ pub(crate) async fn finish(
 ) -> Result<JobsFinished> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let decisions = decide(&*client, finishes).await?;
-    let (mut results, mut failure) =
-        end_each(&client, store.given_now(), worker, &decisions).await?;
+    let now = store.given_now();
+    let mut ended = ClaimsEnded::default();
+    ended.end_each(&client, now, worker, &decisions).await?;
     let mut call = FinishCall::new(finishes, &decisions);
-    let mut busy = held(store, CONTEXT, worker, &call.skipped(&results)).await?;
+    let mut busy = held(store, CONTEXT, worker, &call.skipped(&ended.results)).await?;
     for pause in BRIEF_PAUSES {
-        if busy.is_empty() {
+        // Those that were waited for are not tried again: that would delay the others.
+        let is_skipped = |claim| busy.contains(claim) && !ended.locked.contains(claim);
+        let again = decisions.iter().filter(|d| is_skipped(&d.claim));
+        let again: Vec<FinishDecision<'_>> = again.cloned().collect();
+        if again.is_empty() || ended.failure.is_some() {
             break;
         }
         sleep(pause).await;
-        let again = decisions.iter().filter(|d| busy.contains(&d.claim));
-        let again: Vec<FinishDecision<'_>> = again.cloned().collect();
-        let (more, why) = end_each(&client, store.given_now(), worker, &again).await?;
-        results.extend(more);
-        failure = why;
-        busy = held(store, CONTEXT, worker, &call.skipped(&results)).await?;
+        ended.end_each(&client, now, worker, &again).await?;
+        busy = held(store, CONTEXT, worker, &call.skipped(&ended.results)).await?;
     }
-    if !busy.is_empty() {
-        failure.get_or_insert_with(|| error::busy(CONTEXT));
-    }
-    let node_claims = call.add(store, results);
+    let is_busy = || (!busy.is_empty()).then(|| error::busy(CONTEXT));
+    let failure = ended.failure.take().or_else(is_busy);
+    let node_claims = call.add(store, ended.results);
     let finisher = NodeFinisher {
         store,
         worker,
@@ -251,28 +252,64 @@ pub(crate) async fn finish(
     call.finished.with_failure(failure.or(node_failure))
 }
 
-/// Ends claims like [`end`]. If it had to give up waiting for a lock, ends them in two halves, and so on, so that a locked row concerns one claim only.
-/// Also returns the failure of the claims that remain.
-async fn end_each(
-    client: &Object,
-    now: Option<Timestamp>,
-    worker: &str,
-    decisions: &[FinishDecision<'_>],
-) -> Result<(Vec<FinishResult>, Option<Error>)> {
-    let (mut results, mut failure) = (Vec::new(), None);
-    let mut parts = vec![decisions];
-    while let Some(part) = parts.pop() {
-        match end(client, now, worker, part, false).await {
-            Ok(ended) => results.extend(ended),
-            Err(error) if !error::is_lock_timeout(&error) => return Err(error),
-            Err(error) if part.len() <= 1 => failure = Some(error),
-            Err(_) => {
-                let (first, second) = part.split_at(part.len() / 2);
-                parts.extend([second, first]);
+/// What one call has ended without the graphs of nodes.
+#[derive(Default)]
+struct ClaimsEnded {
+    results: Vec<FinishResult>,
+    /// Claims that were not ended, because a wait for a locked row of theirs timed out.
+    locked: HashSet<JobRef>,
+    /// Why the others were not ended.
+    failure: Option<Error>,
+}
+
+impl ClaimsEnded {
+    /// Ends claims like [`end`]. If a wait for a lock times out, ends those without locked rows. If it is not known which these are, ends the claims in two
+    /// halves, and so on, so that a locked row concerns one claim only.
+    async fn end_each(
+        &mut self,
+        client: &Object,
+        now: Option<Timestamp>,
+        worker: &str,
+        decisions: &[FinishDecision<'_>],
+    ) -> Result<()> {
+        let mut parts = vec![Cow::Borrowed(decisions)];
+        while let Some(part) = parts.pop() {
+            match end(client, now, worker, &part, false).await {
+                Ok(ended) => self.results.extend(ended),
+                Err(error) if !error::is_lock_timeout(&error) => {
+                    if self.results.is_empty() {
+                        return Err(error);
+                    }
+                    self.failure = Some(error);
+                    return Ok(());
+                }
+                Err(_) => {
+                    let locked = locked(client, &part).await?;
+                    let (mut busy, mut free): (Vec<_>, Vec<_>) = part
+                        .into_owned()
+                        .into_iter()
+                        .partition(|d| locked.contains(&d.claim.job));
+                    if busy.is_empty() && free.len() > 1 {
+                        parts.push(free.split_off(free.len() / 2).into());
+                    } else if busy.is_empty() {
+                        busy.append(&mut free);
+                    }
+                    self.locked.extend(busy.iter().map(|d| d.claim));
+                    if !free.is_empty() {
+                        parts.push(free.into());
+                    }
+                }
             }
         }
+        Ok(())
     }
-    Ok((results, failure))
+}
+
+/// Returns those of the jobs that have locked rows.
+async fn locked(client: &Object, decisions: &[FinishDecision<'_>]) -> Result<HashSet<JobId>> {
+    let jobs: Vec<i64> = decisions.iter().map(|d| d.claim.job.0).collect();
+    let rows = query(client, sql!("job/locked"), &[&jobs]).await?;
+    Ok(rows.iter().map(|row| JobId(row.get("id"))).collect())
 }
 
 /// The state of one `job_finish` call.

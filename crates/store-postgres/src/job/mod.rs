@@ -6,13 +6,16 @@ mod copy;
 mod enqueue;
 pub(crate) mod expiry_scan;
 pub(crate) mod finish;
+mod key_holders;
 mod nodes;
 pub(crate) mod notification;
 pub(crate) mod queue_cache;
 pub(crate) mod row;
 
+use crate::error::is_lock_timeout;
+use crate::lock_wait::LockWait;
 use crate::row::PgRecord;
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use async_trait::async_trait;
 use cluster_check::ClusterCheck;
 use expiry_scan::ExpiryScan;
@@ -59,6 +62,10 @@ impl JobStore for PostgresStore {
         enqueue::enqueue(self, jobs).await
     }
 
+    async fn job_key_holders(&self, jobs: &[NewJob]) -> Result<Vec<Option<JobId>>> {
+        key_holders::find(self, jobs).await
+    }
+
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
         claim::claim(self, claim).await
     }
@@ -77,18 +84,16 @@ impl JobStore for PostgresStore {
     }
 
     async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+        let progress = row::JsonIn(progress);
+        let params: &Params<'_> = &[
+            &self.given_now(),
+            &worker,
+            &claim.token,
+            &claim.job.0,
+            &progress,
+        ];
         let row = self
-            .one(
-                "job_progress",
-                sql!("job/progress"),
-                &[
-                    &self.given_now(),
-                    &worker,
-                    &claim.token,
-                    &claim.job.0,
-                    &row::JsonIn(progress),
-                ],
-            )
+            .one_free("job_progress", sql!("job/progress"), params)
             .await?;
         Ok(row.get("held"))
     }
@@ -98,12 +103,9 @@ impl JobStore for PostgresStore {
     }
 
     async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
-        let row: Row = self
-            .one(
-                "job_cancel",
-                sql!("job/cancel"),
-                &[&self.given_now(), &id.0],
-            )
+        let params: &Params<'_> = &[&self.given_now(), &id.0];
+        let row = self
+            .one_free("job_cancel", sql!("job/cancel"), params)
             .await?;
         Ok(match row.get::<_, &str>("outcome") {
             "cancelled" => JobCancelled::Cancelled,
@@ -154,13 +156,16 @@ impl JobStore for PostgresStore {
     async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
         let context = "job_prune";
         let limit = i64::from(prune.limit.min(SWEEP_MAX_BATCH));
-        let jobs = self
-            .execute(
-                context,
-                sql!("job/prune"),
-                &[&prune.completed_before, &prune.failed_before, &limit],
-            )
-            .await?;
+        let params: &Params<'_> = &[&prune.completed_before, &prune.failed_before, &limit];
+        let pruned = self.execute(context, sql!("job/prune"), params).await;
+        let jobs = match pruned {
+            // One of the jobs is locked.
+            Err(error) if is_lock_timeout(&error) => {
+                self.execute(context, sql!("job/prune_free"), params)
+                    .await?
+            }
+            pruned => pruned?,
+        };
         let keys = self
             .execute(
                 context,
@@ -179,5 +184,18 @@ impl JobStore for PostgresStore {
 
     fn subscribe_jobs(&self) -> watch::Receiver<u64> {
         self.job_notifier.subscribe()
+    }
+}
+
+impl PostgresStore {
+    /// Runs a statement like `one`. If it meets a row that another transaction has locked, tries again, and holds no connection meanwhile.
+    async fn one_free(&self, context: &'static str, sql: &str, params: &Params<'_>) -> Result<Row> {
+        let mut wait = LockWait::begin();
+        loop {
+            match self.one(context, sql, params).await {
+                Err(error) => wait.pause_after(error).await?,
+                row => return row,
+            }
+        }
     }
 }

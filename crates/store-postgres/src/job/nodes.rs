@@ -2,8 +2,9 @@
 //! other, others in parallel on a few connections. `graph::finish` writes the transaction.
 
 use super::finish::FinishDecision;
-use crate::error::postgres;
+use crate::error::{is_lock_timeout, postgres};
 use crate::graph::{self, NodeFinished};
+use crate::lock_wait::{LOCK_TIMEOUT, SHORT_LOCK_TIMEOUT};
 use crate::pool;
 use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Object;
@@ -50,6 +51,7 @@ impl<'a> NodeFinisher<'a> {
             sequences: Mutex::new(sequences),
             results: Mutex::default(),
             is_unavailable: AtomicBool::new(false),
+            has_waited: AtomicBool::new(false),
         };
         join(
             work.run(client),
@@ -120,6 +122,8 @@ struct WorkList<'w, 'a> {
     sequences: Mutex<VecDeque<Sequence<'a>>>,
     results: Mutex<Vec<NodeResult<'a>>>,
     is_unavailable: AtomicBool,
+    /// Whether a claim gave up waiting for a lock. The others must not wait as long, one after the other.
+    has_waited: AtomicBool,
 }
 
 impl WorkList<'_, '_> {
@@ -155,7 +159,11 @@ impl WorkList<'_, '_> {
             finishes,
         } = *self.nodes;
         let end = &finishes[decision.index].end;
-        let finished = graph::finish_node(store, client, worker, decision, end).await;
+        let wait = match self.has_waited.load(Ordering::Relaxed) {
+            true => SHORT_LOCK_TIMEOUT,
+            false => LOCK_TIMEOUT,
+        };
+        let finished = graph::finish_node(store, client, (worker, wait), decision, end).await;
         match &finished {
             Ok(node) => {
                 let queued = matches!(node.job, Some((_, Some(JobFinished::Queued { .. }))));
@@ -164,6 +172,8 @@ impl WorkList<'_, '_> {
             Err(error) => {
                 let unavailable = matches!(error.kind, ErrorKind::Unavailable(_));
                 self.is_unavailable.fetch_or(unavailable, Ordering::Relaxed);
+                self.has_waited
+                    .fetch_or(is_lock_timeout(error), Ordering::Relaxed);
             }
         }
         finished

@@ -22,16 +22,17 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The limit of operations that may read a whole table, as long as the server answers another connection.
 const LONG_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
-const HEARTBEATS: [&str; 6] = [
+const HEARTBEATS: [&str; 7] = [
     "request_renew",
     "job_renew",
     "job_progress",
     "lock_acquire",
     "lock_extend",
+    "lock_release",
     "instance_heartbeat",
 ];
 /// How the operations end that only read.
-const READS: [&str; 9] = [
+const READS: [&str; 20] = [
     "_get",
     "_find",
     "_list",
@@ -41,6 +42,17 @@ const READS: [&str; 9] = [
     "_overview",
     "_quota",
     "_slots",
+    "_timeline",
+    "_position",
+    "_oldest",
+    "_holders",
+    "_nodes",
+    "_output",
+    "_ownership",
+    "_refused",
+    "_open_bytes",
+    "job_limit",
+    "diagnose",
 ];
 /// Operations that may migrate, rebuild, recount or prune.
 const LONG: [&str; 7] = [
@@ -266,10 +278,15 @@ mod tests {
             "job_list",
             "request_counts",
             "workspace_quota",
+            "graph_output",
+            "job_limit",
         ] {
             assert_eq!(limit(read), READ_TIMEOUT);
         }
-        for call in LONG.into_iter().chain(["request_enqueue", "job_finish"]) {
+        for call in LONG
+            .into_iter()
+            .chain(["request_enqueue", "job_finish", "job_limit_set"])
+        {
             assert_eq!(limit(call), Duration::MAX);
         }
     }

@@ -81,9 +81,13 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
             return Ok(ClaimOutcome::LockLost);
         }
         let lost: i64 = first.get("lost_executions");
+        let mut requeued = 0;
         if lost > 0 {
             match requeue_orphaned(&client).await {
-                Ok(orphaned) => claimed.orphaned.extend(orphaned),
+                Ok(orphaned) => {
+                    requeued = orphaned.len();
+                    claimed.orphaned.extend(orphaned);
+                }
                 // The claim is committed; a later one tries again.
                 Err(error) if matches!(error.kind, ErrorKind::Contended(_)) => {}
                 Err(error) => return Err(error),
@@ -101,7 +105,12 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         }
         let examined: i64 = first.get("examined");
         claimed.more = examined > 0 || lost > 0 || !claimed.requests.is_empty();
-        if !claimed.requests.is_empty() || !claimed.rejected.is_empty() || !claimed.more {
+        // All that is left is locked, and there are no other workspaces to examine.
+        let stuck: i64 = first.get("stuck");
+        let is_all = examined < i64::from(claim.batch.min(CLAIM_MAX_BATCH));
+        let is_stuck = is_all && stuck == examined && requeued == 0;
+        if !claimed.requests.is_empty() || !claimed.rejected.is_empty() || !claimed.more || is_stuck
+        {
             break;
         }
     }

@@ -6,7 +6,7 @@ use crate::pool;
 use crate::row::micros;
 use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Transaction;
-use leasehold_core::json::DocumentDigest;
+use leasehold_core::json::{DocumentDigest, check_text_shape};
 use leasehold_core::{DefinitionId, JsonText, RequestId, Timestamp};
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use leasehold_store::{Error, ErrorKind, Result, Turns, run_off_thread};
@@ -140,13 +140,19 @@ fn columns<'a>(
     Ok(columns)
 }
 
-pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<Enqueued> {
+/// Fails if PostgreSQL cannot read some params.
+pub(super) async fn check_params(context: &'static str, requests: &[NewRequest]) -> Result<()> {
     let mut turns = Turns::default();
-    for new in &enqueue.requests {
-        leasehold_core::json::check_text_shape(new.params.as_str())
-            .map_err(|problem| Error::new(CONTEXT, ErrorKind::Value(problem.to_string())))?;
+    for new in requests {
+        check_text_shape(new.params.as_str())
+            .map_err(|problem| Error::new(context, ErrorKind::Value(problem.to_string())))?;
         turns.count(new.params.as_str().len()).await;
     }
+    Ok(())
+}
+
+pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<Enqueued> {
+    check_params(CONTEXT, &enqueue.requests).await?;
     let first_uses = first_uses(&enqueue.requests);
     let digests = repeated_digests(&enqueue.requests, &first_uses).await?;
     let columns = match columns(&enqueue.requests, &first_uses, &digests) {

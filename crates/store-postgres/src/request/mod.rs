@@ -4,6 +4,7 @@ mod cancel;
 pub(crate) mod claim;
 mod crash;
 mod enqueue;
+mod key_holders;
 mod resolve;
 
 use crate::row::{self, PgRecord};
@@ -14,8 +15,9 @@ use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::request::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
-    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter, RequestStore, RequestsRenewed,
+    Dispatched, Enqueue, Enqueued, Fail, KeyHolder, Oldest, Promoted, Recovered, Redrive,
+    RedriveMany, Redriven, Release, Released, Request, RequestFilter, RequestStore,
+    RequestsRenewed,
 };
 use leasehold_store::{Page, Result, run_off_thread};
 use std::time::Duration;
@@ -36,6 +38,10 @@ async fn read_requests(context: &'static str, rows: Vec<Row>) -> Result<Vec<Requ
 impl RequestStore for PostgresStore {
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
         enqueue::enqueue(self, enqueue).await
+    }
+
+    async fn request_key_holders(&self, enqueue: &Enqueue) -> Result<Vec<Option<KeyHolder>>> {
+        key_holders::find(self, enqueue).await
     }
 
     async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {

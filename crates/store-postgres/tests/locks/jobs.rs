@@ -177,3 +177,64 @@ async fn locked_note_or_key_of_an_expired_job_does_not_stop_claims() {
         assert_eq!(job_ids(&requeued), [jobs[0].id], "{table}");
     }
 }
+
+/// One statement may lock all requests of a tenant. A page of leases contains jobs of several.
+#[tokio::test]
+async fn many_locked_requests_of_one_tenant_do_not_delay_results_of_others() {
+    let (f, operator) = open_fixture().await;
+    let tenant = f.graph_workspace(20, graph(&["a"], &[])).await;
+    let other = f.graph_workspace(4, graph(&["a"], &[])).await;
+    let mut all = f.enqueue_started_many(&tenant, 20).await;
+    all.extend(f.enqueue_started_many(&other, 4).await);
+    let jobs = f.claim_jobs(24).await;
+    assert!(jobs.iter().all(|job| job.token == jobs[0].token));
+    let condition = format!("workspace_id = '{}'", tenant.workspace);
+    lock(&operator, "workflow_execution_queue", &condition).await;
+    let ends = finish_each(&jobs, &completed());
+    let finished = ok(promptly(f.store.job_finish(WORKER, &ends)).await);
+    for (job, answer) in jobs.iter().zip(&finished.jobs) {
+        let is_locked = graph_of(&all, job).workspace == tenant.workspace;
+        let expected = match is_locked {
+            true => JobFinished::NotWritten,
+            false => JobFinished::Completed,
+        };
+        assert_eq!(*answer, expected);
+    }
+    unlock(&operator).await;
+    let ends = finish_each(&jobs, &completed());
+    let finished = ok(f.store.job_finish(WORKER, &ends).await);
+    let done = JobFinished::Completed;
+    assert_eq!(finished.jobs.iter().filter(|one| **one == done).count(), 20);
+    graph_invariants::check(&f, &all).await;
+}
+
+/// Ending an execution before its last node blocks claims of the queues of its nodes, which other tenants use too.
+#[tokio::test]
+async fn locked_rows_of_executions_that_time_out_do_not_delay_claims_of_their_queue() {
+    for table in ["workflow_execution_queue", "job_lease"] {
+        let (f, operator) = open_fixture().await;
+        let timeout = Some(Duration::from_secs(60));
+        let workspace = f
+            .graph_workspace_with_timeout(10, graph(&["a"], &[]), timeout)
+            .await;
+        let all = f.enqueue_started_many(&workspace, 10).await;
+        f.claim_jobs(5).await;
+        f.advance(61);
+        lock(&operator, table, "true").await;
+        let store = std::sync::Arc::clone(&f.store);
+        let sweep = tokio::spawn(async move { ok(store.graph_expire("sweeper", 100).await).len() });
+        f.enqueue_jobs(10).await;
+        let mut slowest = Duration::ZERO;
+        for _ in 0..10 {
+            let begun = std::time::Instant::now();
+            promptly(f.claim_jobs_as("other", 1)).await;
+            slowest = slowest.max(begun.elapsed());
+        }
+        // A claim waits for the end of one execution at most.
+        assert!(slowest < Duration::from_millis(500), "{table}: {slowest:?}");
+        let mut ended = sweep.await.unwrap();
+        unlock(&operator).await;
+        ended += f.expire_graphs().await.len();
+        assert_eq!(ended, all.len(), "{table}");
+    }
+}

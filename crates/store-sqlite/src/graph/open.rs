@@ -10,10 +10,10 @@ use leasehold_core::graph::{
 };
 use leasehold_core::limits::STEP_READ_MAX_BYTES;
 use leasehold_core::{ExecutionEnd, ExecutionId, JobId, JsonText, VersionId, WorkspaceId};
-use leasehold_crash_marker::{Computation, CrashMarkers, reach_failpoint};
+use leasehold_crash_marker::{Computation, CrashMarkers, reach_claim_failpoint, reach_failpoint};
 use leasehold_store::ErrorKind;
 use leasehold_store::definition::{CachedVersion, VersionCache};
-use leasehold_store::node_payload::ClaimedNodes;
+use leasehold_store::node_payload::{self, ClaimedNodes, Payloads};
 use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::collections::{BTreeSet, HashMap};
@@ -142,9 +142,10 @@ pub(crate) fn claimed_nodes(
                 row.id("execution_id")?,
                 row.get::<_, NodeIndex>("node")?.0,
                 version,
+                row.get::<_, bool>("crashed")?,
             ))
         })?;
-        let Some((execution, node, (workspace, version))) = found else {
+        let Some((execution, node, (workspace, version), crashed)) = found else {
             continue;
         };
         let at = match known.get(&execution) {
@@ -159,6 +160,7 @@ pub(crate) fn claimed_nodes(
                 groups.push(ClaimedNodes {
                     execution,
                     workspace,
+                    crashed,
                     machine,
                     params: params_of(session, execution)?,
                     outputs: HashMap::new(),
@@ -175,6 +177,18 @@ pub(crate) fn claimed_nodes(
         group.outputs = outputs_of(session, group.execution, &needs)?;
     }
     Ok((groups, broken))
+}
+
+/// Builds the payloads of the jobs of one execution, with a crash marker.
+pub(crate) fn payloads(markers: &CrashMarkers, nodes: &ClaimedNodes) -> Payloads {
+    let computation = Computation {
+        execution: nodes.execution,
+        crashed: nodes.crashed,
+    };
+    markers.compute(computation, || {
+        reach_claim_failpoint(&nodes.params);
+        node_payload::payloads(nodes)
+    })
 }
 
 /// Reads the inputs of the nodes that start next; reads nothing if none do.

@@ -22,7 +22,7 @@ use std::time::Duration;
 const LAST: &str = sql!("job/last");
 const ADVANCE: &str = sql!("job/advance");
 const ENQUEUE: &str = sql!("job/enqueue");
-const KEY_FIND: &str = sql!("job/key_find");
+pub(super) const KEY_FIND: &str = sql!("job/key_find");
 const KEY_TAKE: &str = sql!("job/key_take");
 const KEY_LOSE: &str = sql!("job/key_lose");
 

@@ -13,6 +13,7 @@ pub(crate) mod prune;
 pub(crate) mod read;
 
 pub(crate) mod end;
+mod key_holders;
 mod lease;
 mod line;
 mod page;
@@ -30,7 +31,8 @@ use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStore, JobsFinished,
     JobsPruned, NewJob,
 };
-use leasehold_store::{Page, Result, node_payload};
+use leasehold_store::node_payload::{self, ClaimedNodes};
+use leasehold_store::{Page, Result};
 use read::LeaseIndex;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -60,6 +62,10 @@ impl JobStore for SqliteStore {
             .await
     }
 
+    async fn job_key_holders(&self, jobs: &[NewJob]) -> Result<Vec<Option<JobId>>> {
+        key_holders::find(self, jobs).await
+    }
+
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
         let (call, cost) = (claim.clone(), Arc::clone(&self.claim_cost));
         let versions = Arc::clone(&self.versions);
@@ -75,7 +81,9 @@ impl JobStore for SqliteStore {
             .await?;
         claimed.jobs.retain(|job| !broken.contains(&job.id));
         if !nodes.is_empty() {
-            let failed = node_payload::fill(&mut claimed.jobs, nodes).await;
+            let markers = self.crash_markers.clone();
+            let build = move |nodes: &ClaimedNodes| open::payloads(&markers, nodes);
+            let failed = node_payload::fill(&mut claimed.jobs, nodes, build).await;
             if !failed.is_empty() {
                 self.job_finish(&claim.worker, &failed).await?;
             }

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::request::event::RequestRef;
 use crate::request::key_digests::KeyDigests;
+use crate::request::key_holders::{self, StoredKey, has_params};
 use crate::row::{Columns, Text, blob, checked_text, later};
 use crate::session::Session;
 use crate::workspace;
@@ -11,14 +12,12 @@ use leasehold_core::quota::request_bytes;
 use leasehold_core::{DefinitionId, JsonText, RequestId, RequestStatus, VersionId, WorkspaceId};
 use leasehold_store::ErrorKind;
 use leasehold_store::notification::Notification;
-use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, Idempotency};
+use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, Idempotency, KeyHolder};
 use leasehold_store::sql;
 use rusqlite::params;
 use std::collections::HashMap;
 
 const DEFINITION: &str = sql!("definition/to_enqueue");
-const KEY_HOLDER: &str = sql!("request/key_holder");
-const KEPT_KEY: &str = sql!("request/kept_key");
 const KEY_CLEAR: &str = sql!("request/key_clear");
 const ENQUEUE: &str = sql!("request/enqueue");
 
@@ -33,7 +32,7 @@ pub(crate) struct EnqueueBatch {
 
 pub(super) struct PreparedRequest {
     pub(super) id: RequestId,
-    definition: DefinitionId,
+    pub(super) definition: DefinitionId,
     pub(super) params: JsonText,
     priority: i16,
     run_at: Option<i64>,
@@ -82,10 +81,9 @@ impl EnqueueBatch {
         let key = &new.idempotency.as_ref()?.key;
         let first = self.first_use(key).filter(|first| first.id != new.id)?;
         Some(KeyHolder {
-            id: first.id,
-            key: key.clone(),
+            request: first.id,
             is_same: first.definition == new.definition
-                && is_same(new, first.id, &first.params, digests),
+                && has_params(new, first.id, &first.params, digests),
         })
     }
 }
@@ -121,9 +119,10 @@ pub(crate) fn enqueue(
         };
         match holder {
             Some(holder) if !holder.is_same => {
+                let key = new.idempotency.as_ref().map(|held| held.key.clone());
                 return Ok(Effect::Rollback(Enqueued::KeyConflict {
-                    key: holder.key,
-                    held_by: holder.id,
+                    key: key.unwrap_or_default(),
+                    held_by: holder.request,
                 }));
             }
             holder => checked.push((new, version, holder)),
@@ -135,7 +134,7 @@ pub(crate) fn enqueue(
             insert(session, batch, new, version)?;
         }
         answers.push(EnqueuedRequest {
-            id: holder.as_ref().map_or(new.id, |holder| holder.id),
+            id: holder.map_or(new.id, |holder| holder.request),
             inserted: holder.is_none(),
         });
     }
@@ -160,12 +159,6 @@ fn current_version(
     })
 }
 
-struct KeyHolder {
-    id: RequestId,
-    key: String,
-    is_same: bool,
-}
-
 /// Returns the request that holds the key, also a pruned one. Clears the key first if its window has passed.
 fn holder(
     session: &Session<'_>,
@@ -173,62 +166,14 @@ fn holder(
     new: &PreparedRequest,
     digests: &KeyDigests,
 ) -> Result<Option<KeyHolder>, Fault> {
-    let Some(Idempotency { key, .. }) = &new.idempotency else {
-        return Ok(None);
-    };
-    let found = session.optional(KEY_HOLDER, params![blob(workspace), Text(key)], |row| {
-        let definition: DefinitionId = row.id("definition_id")?;
-        let id: RequestId = row.id("id")?;
-        let params = JsonText::trusted(row.get("params")?);
-        let holder = KeyHolder {
-            id,
-            key: key.clone(),
-            is_same: definition == new.definition && is_same(new, id, &params, digests),
-        };
-        Ok((holder, row.get::<_, Option<i64>>("dedupe_until")?))
-    })?;
-    match found {
-        Some((holder, Some(until))) if until <= session.now => {
-            session.run(KEY_CLEAR, [blob(holder.id)])?;
+    match key_holders::find(session, workspace, new, digests)? {
+        Some(StoredKey::Held(holder)) => Ok(Some(holder)),
+        Some(StoredKey::Expired(request)) => {
+            session.run(KEY_CLEAR, [blob(request)])?;
             Ok(None)
         }
-        Some((holder, _)) => Ok(Some(holder)),
-        None => pruned_holder(session, workspace, new, key),
+        None => Ok(None),
     }
-}
-
-/// Returns the pruned request for which the key is kept.
-fn pruned_holder(
-    session: &Session<'_>,
-    workspace: WorkspaceId,
-    new: &PreparedRequest,
-    key: &str,
-) -> Result<Option<KeyHolder>, Fault> {
-    let row = params![blob(workspace), Text(key), session.now];
-    session.optional(KEPT_KEY, row, |row| {
-        let definition: DefinitionId = row.id("definition_id")?;
-        let hash: [u8; 32] = row.get("params_hash")?;
-        Ok(KeyHolder {
-            id: row.id("request_id")?,
-            key: key.to_owned(),
-            is_same: definition == new.definition && hash == new.params.document_hash(),
-        })
-    })
-}
-
-/// Returns whether a request has the params of the holder of its key. Computes only digests that are missing.
-fn is_same(
-    new: &PreparedRequest,
-    holder: RequestId,
-    params: &JsonText,
-    digests: &KeyDigests,
-) -> bool {
-    let digest = |id: RequestId, text: &JsonText| match digests.get(&id) {
-        Some(digest) => *digest,
-        None => text.digest(),
-    };
-    *params == new.params
-        || digest(holder, params).is_some_and(|held| digest(new.id, &new.params) == Some(held))
 }
 
 fn insert(

@@ -17,7 +17,7 @@ const KEY_HOLDER: &str = sql!("request/key_holder");
 const READER_MIN_KEYS: usize = 8;
 const READER_MIN_BYTES: usize = 16 * 1024;
 /// The keys that one read looks up, so that other reads get their turn between them.
-const KEYS_PER_READ: usize = 8;
+pub(super) const KEYS_PER_READ: usize = 8;
 
 /// The digests of requests by id; none for params that cannot be parsed.
 pub(crate) type KeyDigests = HashMap<RequestId, Option<DocumentDigest>>;

@@ -8,6 +8,7 @@ mod cancel;
 mod claim;
 mod enqueue;
 mod key_digests;
+mod key_holders;
 mod promote;
 mod read;
 mod redrive;
@@ -19,8 +20,9 @@ use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::request::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
-    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter, RequestStore, RequestsRenewed,
+    Dispatched, Enqueue, Enqueued, Fail, KeyHolder, Oldest, Promoted, Recovered, Redrive,
+    RedriveMany, Redriven, Release, Released, Request, RequestFilter, RequestStore,
+    RequestsRenewed,
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, Page, Result};
@@ -44,6 +46,12 @@ impl RequestStore for SqliteStore {
         self.writer
             .write_or_rollback(context, move |s| enqueue::enqueue(s, &batch, &digests))
             .await
+    }
+
+    async fn request_key_holders(&self, enqueue: &Enqueue) -> Result<Vec<Option<KeyHolder>>> {
+        let batch = enqueue::EnqueueBatch::prepare(enqueue)
+            .map_err(|kind| Error::new("request_key_holders", kind))?;
+        key_holders::find_all(self, Arc::new(batch)).await
     }
 
     async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {

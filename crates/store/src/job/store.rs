@@ -19,6 +19,10 @@ store_trait! {
         /// Exact under concurrent calls, and free of deadlocks for any order of keys.
         async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>>;
 
+        /// Returns for each of these jobs which job holds its deduplication key now, in the order of `jobs`; none if its key is free, and for a
+        /// job without a key. Only reads, and waits for no other transaction.
+        async fn job_key_holders(&self, jobs: &[NewJob]) -> Result<Vec<Option<JobId>>>;
+
         /// Claims up to `max` due jobs: highest priority first, then oldest, then lowest id. Each gets a lease and a fencing
         /// token that is higher than that of every earlier claim of the job. No claim exceeds the limit of the queue or the limit over all queues.
         /// Expired leases are recovered first if a limit is reached. A paused or unknown queue returns no jobs.

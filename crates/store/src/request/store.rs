@@ -2,8 +2,8 @@
 
 use super::{
     Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
-    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
-    Redriven, Release, Released, Request, RequestFilter, RequestsRenewed,
+    Dispatched, Enqueue, Enqueued, Fail, KeyHolder, Oldest, Promoted, Recovered, Redrive,
+    RedriveMany, Redriven, Release, Released, Request, RequestFilter, RequestsRenewed,
 };
 use crate::change::Event;
 use crate::store_trait::store_trait;
@@ -20,6 +20,10 @@ store_trait! {
         /// is no longer current fails the call as well. Results are in the order of the call.
         /// Exact under concurrent calls, and free of deadlocks for any order of keys.
         async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued>;
+
+        /// Returns for each request of the call which request holds its idempotency key now, in the order of the call; none if its key is
+        /// free, and for a request without a key. Only reads, and waits for no other transaction.
+        async fn request_key_holders(&self, enqueue: &Enqueue) -> Result<Vec<Option<KeyHolder>>>;
 
         /// Admits up to `batch` requests in one transaction: workspaces round-robin, one admission per turn; within a
         /// workspace, highest priority first, then oldest. Each request gets a lease, the next fencing token and a RUNNING execution,

@@ -3,11 +3,12 @@
 use crate::Telemetry;
 use crate::metrics::EngineSeries;
 use async_trait::async_trait;
-use leasehold_core::graph::NodeRun;
+use leasehold_core::graph::{Machine, NodeRun};
 use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_engine::{
     Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StartPrevented, StopAck,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -99,6 +100,16 @@ impl Engine for ObservedEngine {
 
     fn compute_input(&self, start: &Start) {
         self.inner.compute_input(start);
+    }
+
+    fn compute_node_input(
+        &self,
+        start: &Start,
+        machine: &Machine,
+        node: usize,
+        outputs: &HashMap<usize, JsonText>,
+    ) {
+        self.inner.compute_node_input(start, machine, node, outputs);
     }
 
     async fn prevent_start(

@@ -24,6 +24,8 @@ on_both!(
     rejected_result_fails_the_job_with_the_reason,
     rejected_result_does_not_block_others,
     only_the_unwritten_result_is_sent_again,
+    slow_retry_of_an_unwritten_result_does_not_delay_others,
+    unwritten_result_is_sent_again_while_others_are_not_written,
     claims_survive_an_outage,
 );
 
@@ -233,5 +235,53 @@ async fn claims_survive_an_outage(on: BackendKind) {
     let worker = worker.build().unwrap().start();
     env.until(id, JobStatus::Completed).await;
     logs::assert_once(Level::ERROR, &["failed to claim jobs"]);
+    worker.stop().await;
+}
+
+/// Results of other jobs must not wait for the retry of a result whose row is locked.
+async fn slow_retry_of_an_unwritten_result_does_not_delay_others(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let barrier = Arc::new(Semaphore::new(0));
+    let (worker, done) = counting(&env);
+    let worker = worker.build().unwrap();
+    let locked = env.enqueue("send", json!(null)).await;
+    env.source.lock(locked);
+    let worker = worker.start();
+    until_done(&done, 1).await;
+    until("it is not written", async || {
+        env.source.calls("finish") == 1
+    })
+    .await;
+    env.source.plan("finish", &[Fault::Waits(barrier.clone())]);
+    until("it is sent again", async || env.source.calls("finish") == 2).await;
+    let other = env.enqueue("send", json!(null)).await;
+    env.until(other, JobStatus::Completed).await;
+    env.source.unlock_all();
+    barrier.add_permits(1);
+    env.until(locked, JobStatus::Completed).await;
+    let stats = worker.stop().await;
+    assert_eq!((stats.completed, stats.lost, stats.unwritten), (2, 0, 0));
+}
+
+async fn unwritten_result_is_sent_again_while_others_are_not_written(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let (worker, done) = counting(&env);
+    let worker = worker.build().unwrap();
+    let first = env.enqueue("send", json!(null)).await;
+    env.source.lock(first);
+    let worker = worker.start();
+    until("it is not written", async || {
+        env.source.calls("finish") == 1
+    })
+    .await;
+    env.source.lock_all_but(first);
+    let (begun, mut locked) = (Instant::now(), Vec::new());
+    while env.status(first).await != JobStatus::Completed {
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        locked.push(env.enqueue("send", json!(null)).await);
+        until_done(&done, 1 + locked.len()).await;
+    }
+    env.source.unlock_all();
+    env.until_all(&locked, JobStatus::Completed).await;
     worker.stop().await;
 }

@@ -1,10 +1,10 @@
 //! A job source that counts calls and injects faults: failures, lost answers, delays. Asserts nothing.
 
 use async_trait::async_trait;
-use leasehold_core::JsonText;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
+use leasehold_core::{JobId, JsonText};
 use leasehold_worker::{JobSource, SourceError, SourceResult};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
@@ -24,12 +24,21 @@ pub(crate) enum Fault {
     FirstNotWritten,
 }
 
+/// Jobs whose rows are locked in the store: their leases are busy, their results are not written.
+#[derive(Default)]
+struct LockedJobs {
+    jobs: HashSet<JobId>,
+    /// Whether all but these are locked.
+    others: bool,
+}
+
 pub(crate) struct FaultySource {
     real: Arc<dyn JobSource>,
     planned: Mutex<HashMap<&'static str, VecDeque<Fault>>>,
     always: Mutex<HashMap<&'static str, Fault>>,
     calls: Mutex<HashMap<&'static str, Vec<usize>>>,
     claims: Mutex<Vec<JobClaim>>,
+    locked: Mutex<LockedJobs>,
     /// Replaces the notifications while they are dropped.
     silence: Mutex<Option<watch::Sender<u64>>>,
 }
@@ -42,6 +51,7 @@ impl FaultySource {
             always: Mutex::default(),
             calls: Mutex::default(),
             claims: Mutex::default(),
+            locked: Mutex::default(),
             silence: Mutex::default(),
         }
     }
@@ -58,6 +68,26 @@ impl FaultySource {
     /// Injects this fault into all calls of this name from now on.
     pub(crate) fn always(&self, name: &'static str, fault: Fault) {
         self.always.lock().unwrap().insert(name, fault);
+    }
+
+    /// Locks the rows of a job, as another transaction does.
+    pub(crate) fn lock(&self, job: JobId) {
+        self.locked.lock().unwrap().jobs.insert(job);
+    }
+
+    /// Locks the rows of all jobs but this.
+    pub(crate) fn lock_all_but(&self, job: JobId) {
+        let jobs = HashSet::from([job]);
+        *self.locked.lock().unwrap() = LockedJobs { jobs, others: true };
+    }
+
+    pub(crate) fn unlock_all(&self) {
+        *self.locked.lock().unwrap() = LockedJobs::default();
+    }
+
+    fn is_locked(&self, claim: JobRef) -> bool {
+        let locked = self.locked.lock().unwrap();
+        locked.others != locked.jobs.contains(&claim.job)
     }
 
     /// Workers that start from now on get no notifications.
@@ -120,6 +150,29 @@ impl FaultySource {
     }
 }
 
+impl FaultySource {
+    /// Finishes jobs, except the locked ones.
+    async fn finish_free(
+        &self,
+        worker: &str,
+        finishes: &[JobFinish],
+    ) -> SourceResult<Vec<JobFinished>> {
+        let is_locked: Vec<bool> = finishes.iter().map(|f| self.is_locked(f.claim)).collect();
+        let free = finishes
+            .iter()
+            .zip(&is_locked)
+            .filter(|(_, locked)| !**locked);
+        let free: Vec<JobFinish> = free.map(|(finish, _)| finish.clone()).collect();
+        let real = self.real.finish(worker, &free);
+        let mut answers = self.call("finish", finishes.len(), real).await?.into_iter();
+        let answer = |locked: bool| match locked {
+            true => Some(JobFinished::NotWritten),
+            false => answers.next(),
+        };
+        Ok(is_locked.into_iter().map_while(answer).collect())
+    }
+}
+
 fn lost(name: &'static str) -> SourceError {
     SourceError::unavailable(format!("{name}: injected"))
 }
@@ -138,14 +191,17 @@ impl JobSource for FaultySource {
         claims: &[JobRef],
         lease: Duration,
     ) -> SourceResult<JobsRenewed> {
-        let real = self.real.renew(worker, claims, lease);
-        self.call("renew", claims.len(), real).await
+        let (locked, free): (Vec<JobRef>, Vec<JobRef>) =
+            claims.iter().partition(|claim| self.is_locked(**claim));
+        let real = self.real.renew(worker, &free, lease);
+        let mut answer = self.call("renew", claims.len(), real).await?;
+        answer.busy.extend(locked.iter().map(|claim| claim.job));
+        Ok(answer)
     }
 
     async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
         if !self.rejects_first("finish") {
-            let real = self.real.finish(worker, finishes);
-            return self.call("finish", finishes.len(), real).await;
+            return self.finish_free(worker, finishes).await;
         }
         let real = self.real.finish(worker, &finishes[1..]);
         let mut answers = self.call("finish", finishes.len(), real).await?;

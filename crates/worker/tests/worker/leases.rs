@@ -18,6 +18,7 @@ use tracing::Level;
 on_both!(
     long_handler_keeps_its_lease,
     all_leases_are_renewed_in_one_statement,
+    locked_lease_does_not_delay_the_renewal_of_longer_ones,
     lease_set_by_the_queue_is_renewed,
     handler_is_dropped_and_job_rerun_after_lease_loss,
     result_after_lease_loss_is_rejected,
@@ -145,6 +146,50 @@ async fn all_leases_are_renewed_in_one_statement(on: BackendKind) {
     waiters.go.add_permits(8);
     env.until_all(&ids, JobStatus::Completed).await;
     worker.stop().await;
+}
+
+/// Leases of different lengths are renewed by different statements.
+async fn locked_lease_does_not_delay_the_renewal_of_longer_ones(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    for (queue, lease) in [("emails", SAFE_LEASE), ("letters", SAFE_LEASE * 2)] {
+        let change = QueueChange {
+            lease: Some(lease),
+            ..QueueChange::default()
+        };
+        let local = leasehold_store::Actor::Local;
+        env.store
+            .queue_update(queue, &change, &local)
+            .await
+            .unwrap();
+    }
+    let mut ids = env.enqueue_many("emails", "send", 1).await;
+    env.source.lock(ids[0]);
+    ids.extend(env.enqueue_many("letters", "send", 3).await);
+    let waiters = BlockingHandlers::new();
+    let handlers = waiters.clone();
+    let handler = move |_: serde_json::Value, job: JobContext| {
+        let handlers = handlers.clone();
+        async move {
+            handlers.work(job).await;
+            Ok("done")
+        }
+    };
+    let worker = env.worker().queue("letters").concurrency(4);
+    let worker = worker.handler("send", handler).build().unwrap().start();
+    waiters.until_started(4).await;
+    until_renewed(&env, 3).await;
+    let mut first = env.source.sizes("renew")[..2].to_vec();
+    first.sort_unstable();
+    assert_eq!(
+        first,
+        [1, 3],
+        "both are renewed before the locked one is retried"
+    );
+    env.source.unlock_all();
+    waiters.go.add_permits(4);
+    env.until_all(&ids, JobStatus::Completed).await;
+    let stats = worker.stop().await;
+    assert_eq!((stats.completed, stats.lost), (4, 0));
 }
 
 async fn lease_set_by_the_queue_is_renewed(on: BackendKind) {

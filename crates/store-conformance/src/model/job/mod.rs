@@ -270,6 +270,14 @@ impl JobStore for Model {
         self.jobs(|jobs, now| jobs.enqueue_checked(new, now))
     }
 
+    async fn job_key_holders(&self, jobs: &[NewJob]) -> Result<Vec<Option<JobId>>> {
+        let holder = |held: &Jobs, new: &NewJob, now| {
+            let dedup = new.dedup.as_ref()?;
+            held.holder(new, &dedup.key, now)
+        };
+        Ok(self.jobs(|held, now| jobs.iter().map(|new| holder(held, new, now)).collect()))
+    }
+
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
         Ok(self.jobs(|jobs, now| jobs.claim_first(claim, now)))
     }
