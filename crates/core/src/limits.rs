@@ -168,8 +168,8 @@ pub const KEY_OVERLAP_MAX_DAYS: u32 = 366;
 pub const KEY_OVERLAP_DEFAULT_HOURS: u32 = 24;
 /// Shortest time between two records of the last use of a key by one instance, in seconds. A record is a write.
 pub const KEY_USE_INTERVAL_SECONDS: u64 = 60;
-/// Calls with a key that is not cached that may wait for its lookup. More are refused, so that callers who send random keys delay a valid one by
-/// some lookups at most.
+/// Calls with a key that is not cached that may wait for its lookup. More are refused, so that callers who send random keys delay a valid one that
+/// waits by some lookups at most. One that finds no place to wait is refused too.
 pub const KEY_LOOKUPS_WAITING_MAX: usize = 256;
 /// Characters of a worker's name over HTTP, where the server appends the id of the key.
 pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
@@ -206,6 +206,8 @@ pub const OVERVIEW_JOBS_MAX: u32 = 10_000;
 pub const POSITION_MAX: u32 = 1_000;
 /// Bytes of the path of a Unix socket: macOS allows 104 with the final zero byte, Linux 108; the smaller of the two.
 pub const SOCKET_PATH_MAX_BYTES: usize = 103;
+/// Headers of a request. In memory each takes many times the four bytes that it can have in HTTP/2.
+pub const HEADERS_MAX: usize = 100;
 /// Connections of a server's local socket, beside `server.max_connections`: peers on the network cannot keep an operator out.
 pub const LOCAL_CONNECTIONS_MAX: usize = 100;
 /// Reports of ended executions per second that one key may send. Each wakes the reconciler for all executions, so more reports add nothing.

@@ -162,7 +162,7 @@ impl Quotas {
     }
 
     /// Makes the next call query the store. What is admitted meanwhile stays counted.
-    pub(crate) fn expire(&self, workspace: WorkspaceId) {
+    fn expire(&self, workspace: WorkspaceId) {
         if let Some(known) = self.known().get_mut(&workspace) {
             let past = known.counted_at.checked_sub(FRESH_FOR);
             known.counted_at = past.unwrap_or(known.counted_at);

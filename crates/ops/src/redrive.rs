@@ -2,7 +2,8 @@
 
 use crate::checks::{self, InvalidField};
 use crate::quota::{QuotaError, Quotas};
-use leasehold_core::limits::{REQUEST_OVERHEAD_BYTES, SWEEP_MAX_BATCH};
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::quota::request_bytes;
 use leasehold_core::{RequestId, Usage};
 use leasehold_store::Store;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
@@ -43,17 +44,16 @@ pub async fn redrive(
     quotas: &Quotas,
     redrive: &Redrive,
 ) -> Result<RequestId, RedriveError> {
-    // The bytes of its params are known to the store only, so the next call of the workspace queries the figure again.
+    let failed = store.request_get(redrive.workspace, redrive.failed).await?;
+    let failed = failed.ok_or(RedriveError::NotFound)?;
+    // Admitted with the bytes of its params, so that many redrives at once exceed the quota by no more than as many enqueues.
     let added = Usage {
         requests: 1,
-        bytes: REQUEST_OVERHEAD_BYTES,
+        bytes: request_bytes(failed.params.as_str().len()),
     };
     quotas.admit(store, redrive.workspace, added).await?;
     match store.request_redrive(redrive).await? {
-        Redriven::Enqueued(request) => {
-            quotas.expire(redrive.workspace);
-            Ok(request)
-        }
+        Redriven::Enqueued(request) => Ok(request),
         Redriven::AlreadyLive(request) => Err(RedriveError::AlreadyRedriven(request)),
         Redriven::NotFailed => Err(RedriveError::NotFailed),
         Redriven::DefinitionNotFound => Err(RedriveError::DefinitionNotFound),

@@ -75,7 +75,7 @@ async fn redrive_fails_if_the_backlog_is_full_or_the_request_is_missing() {
         by: "test".to_owned(),
     };
     let error = redrive::redrive(&store, &quotas, &one).await.unwrap_err();
-    assert!(matches!(error, RedriveError::Quota(_)), "{error}");
+    assert!(matches!(error, RedriveError::NotFound), "{error}");
     let error = redrive::redrive_many(&store, &quotas, &many).await;
     assert!(matches!(error, Err(RedriveError::Quota(_))), "{error:?}");
     one.workspace = fresh_id();

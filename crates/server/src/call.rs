@@ -20,7 +20,7 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
-    let limit = deadline::call_timeout(request.method(), policy.deadline, &state.options);
+    let limit = deadline::call_timeout(policy.deadline, &state.options);
     // Boxed because it is large and moves several times until it runs.
     let answer = Box::pin(async move {
         let admitted = admit(&state, policy, params, request, next).await;

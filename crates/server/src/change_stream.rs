@@ -177,14 +177,14 @@ impl ChangeStream {
         }
         self.checked_at = Instant::now();
         let unavailable = |_| "the store is unavailable; reconnect later";
-        // The workspace first: without it its key is invalid too.
+        let found = self.state.keys.find_again(&self.subscriber.key).await;
+        // Read after the key: a key is also invalid because its workspace was deleted, and then that is the reason.
         if let Some(id) = self.subscriber.workspace {
             let exists = workspace_exists(&*self.state.store, id).await;
             if !exists.map_err(unavailable)? {
                 return Err("the workspace was deleted");
             }
         }
-        let found = self.state.keys.find_again(&self.subscriber.key).await;
         match found.map_err(unavailable)? {
             // Not looked up: the next check decides.
             KeyLookup::Valid(_) | KeyLookup::Overloaded => Ok(()),

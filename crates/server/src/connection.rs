@@ -1,6 +1,7 @@
 //! Serves one connection: HTTP/1.1 or HTTP/2 over any stream. Knows no route.
 
 use crate::activity::{ActivityTracker, Call, ConnectionTimeouts, TimedStream, TrackedBody};
+use crate::api_error::ApiError;
 use crate::call_memory::ResponseMemory;
 use crate::host;
 use crate::options::ServerOptions;
@@ -12,6 +13,7 @@ use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use leasehold_core::limits::HEADERS_MAX;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,7 +75,7 @@ impl Protocol {
             framing.set(&request.body().size_hint());
             let app = self.app.clone();
             async move {
-                let response = match host::check(&request) {
+                let response = match host::check(&request).and_then(|()| check_headers(&request)) {
                     Ok(()) => app.oneshot(request.map(axum::body::Body::new)).await?,
                     Err(error) => error.into_response(),
                 };
@@ -103,6 +105,18 @@ impl Protocol {
             }
         }
     }
+}
+
+/// Rejects a request with too many headers: each takes many times its size in memory, for as long as the body is
+/// received. In HTTP/1, hyper has the same limit and answers 431.
+fn check_headers<B>(request: &Request<B>) -> Result<(), ApiError> {
+    let headers = request.headers().len();
+    if headers > HEADERS_MAX {
+        let detail =
+            format!("the request has {headers} headers; at most {HEADERS_MAX} are allowed");
+        return Err(ApiError::parameter("headers", detail));
+    }
+    Ok(())
 }
 
 /// Passes the response to the connection, with the memory that it holds until its last byte is sent.

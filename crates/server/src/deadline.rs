@@ -1,9 +1,8 @@
-//! The deadline of a call: a call over its time limit gets 504, and a change that has begun still runs to its end.
+//! The deadline of a call: a call over its time limit gets 504, and what has begun still runs to its end.
 
 use crate::api_error::{ApiError, ApiResult};
 use crate::options::ServerOptions;
 use crate::route::Deadline;
-use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use leasehold_api::Code;
 use std::time::Duration;
@@ -53,19 +52,12 @@ fn exceeded(limit: Duration) -> ApiError {
 }
 
 /// Returns the time limit of a call.
-pub(crate) fn call_timeout(
-    method: &Method,
-    deadline: Deadline,
-    options: &ServerOptions,
-) -> CallTimeout {
+pub(crate) fn call_timeout(deadline: Deadline, options: &ServerOptions) -> CallTimeout {
     let limit = options.request_timeout;
     match deadline {
         Deadline::Unbounded => CallTimeout::Unlimited,
         Deadline::LongPoll => CallTimeout::CancelOnDisconnect(limit + options.claim_wait_max),
-        // A call that only reads is cancelled when its caller disconnects.
-        Deadline::RequestTimeout if matches!(*method, Method::GET | Method::HEAD) => {
-            CallTimeout::CancelOnDisconnect(limit)
-        }
+        // Reads too: the store goes on with a statement whose caller has disconnected, so the caller's places must stay taken.
         Deadline::RequestTimeout => CallTimeout::RunToCompletion(limit),
     }
 }

@@ -16,6 +16,7 @@ mod change_stream;
 mod change_watcher;
 mod claim_wait;
 mod connection;
+mod connection_pool;
 mod cursors;
 mod deadline;
 mod errors;

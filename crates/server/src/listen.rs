@@ -2,6 +2,7 @@
 
 use crate::app::app;
 use crate::connection::Protocol;
+use crate::connection_pool::{ConnectionPermit, ConnectionPool};
 use crate::state::State;
 use crate::tls::Tls;
 use leasehold_api::{Code, Problem};
@@ -70,8 +71,15 @@ pub struct Server {
 
 /// An accepted connection.
 enum Accepted {
-    Tcp(TcpStream),
+    Tcp(TcpStream, SocketAddr),
     Local(UnixStream),
+}
+
+/// Counts an open connection until it is dropped.
+#[expect(dead_code, reason = "permits are held for their drop")]
+enum Permit {
+    Tcp(ConnectionPermit),
+    Local(OwnedSemaphorePermit),
 }
 
 impl Server {
@@ -119,7 +127,7 @@ impl Server {
                 Some(_) = connections.join_next() => continue,
                 // First: a flood over the network must not keep an operator out.
                 accepted = accept_local(self.local.as_ref()) => accepted,
-                accepted = self.listener.accept() => accepted.map(|(stream, _)| Accepted::Tcp(stream)),
+                accepted = self.listener.accept() => accepted.map(|(stream, peer)| Accepted::Tcp(stream, peer)),
             };
             match accepted {
                 Ok(stream) => {
@@ -160,14 +168,15 @@ async fn accept_local(local: Option<&UnixListener>) -> io::Result<Accepted> {
     }
 }
 
-/// Serves connections up to `server.max_connections`, and those of the Unix socket up to a limit of their own; rejects the rest.
+/// Serves connections up to `server.max_connections`, shared fairly by the networks of the peers, and those of the Unix socket up to a limit of their own;
+/// rejects the rest.
 ///
 /// Rejected connections get 503 with `Retry-After` instead of waiting in the accept queue: a waiting peer cannot tell a full server from a dead one.
 struct ConnectionLimiter {
     state: State,
     protocol: Protocol,
     tls: Option<Tls>,
-    connections: Arc<Semaphore>,
+    connections: Arc<ConnectionPool>,
     /// The connections of the Unix socket, which peers on the network cannot use up.
     local_connections: Arc<Semaphore>,
     rejections: Arc<Semaphore>,
@@ -177,7 +186,7 @@ impl ConnectionLimiter {
     fn new(state: &State, tls: Option<Tls>) -> Self {
         Self {
             protocol: Protocol::new(app(state.clone()), &state.options),
-            connections: Arc::new(Semaphore::new(state.options.max_connections)),
+            connections: ConnectionPool::new(state.options.max_connections),
             local_connections: Arc::new(Semaphore::new(LOCAL_CONNECTIONS_MAX)),
             rejections: Arc::new(Semaphore::new(REJECTIONS_MAX)),
             state: state.clone(),
@@ -187,11 +196,16 @@ impl ConnectionLimiter {
 
     /// Returns the task that serves or rejects a connection; `None` closes it at once.
     fn handle(self: &Arc<Self>, stream: Accepted) -> Option<impl Future<Output = ()> + use<>> {
-        let (limit, is_plain) = match stream {
-            Accepted::Tcp(_) => (&self.connections, self.tls.is_none()),
-            Accepted::Local(_) => (&self.local_connections, true),
+        let (permit, is_plain) = match &stream {
+            Accepted::Tcp(_, peer) => {
+                let permit = self.connections.try_acquire(peer.ip().into());
+                (permit.map(Permit::Tcp), self.tls.is_none())
+            }
+            Accepted::Local(_) => {
+                let permit = Arc::clone(&self.local_connections).try_acquire_owned();
+                (permit.ok().map(Permit::Local), true)
+            }
         };
-        let permit = Arc::clone(limit).try_acquire_owned().ok();
         let rejection = if permit.is_none() {
             self.state.telemetry.metrics.refused_connections.inc();
             // Over TLS a response would need a handshake, which costs more than serving the call.
@@ -205,7 +219,7 @@ impl ConnectionLimiter {
             match (permit, rejection) {
                 (Some(permit), _) => limiter.serve(stream, permit).await,
                 (None, Some(rejection)) => match stream {
-                    Accepted::Tcp(stream) => reject(stream, rejection).await,
+                    Accepted::Tcp(stream, _) => reject(stream, rejection).await,
                     Accepted::Local(stream) => reject(stream, rejection).await,
                 },
                 (None, None) => {}
@@ -213,11 +227,11 @@ impl ConnectionLimiter {
         })
     }
 
-    async fn serve(&self, stream: Accepted, _permit: OwnedSemaphorePermit) {
+    async fn serve(&self, stream: Accepted, _permit: Permit) {
         let _open = OpenConnection::count(&self.state.telemetry.metrics.open_connections);
         let stop: &CancellationToken = &self.state.stop;
         let stream = match stream {
-            Accepted::Tcp(stream) => stream,
+            Accepted::Tcp(stream, _) => stream,
             Accepted::Local(stream) => return self.protocol.serve(stream, stop).await,
         };
         // Without TCP_NODELAY responses are only slower.

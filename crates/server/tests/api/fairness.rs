@@ -84,6 +84,34 @@ async fn hanging_lists_of_one_tenant_keep_no_other_from_listing() {
     }
 }
 
+/// The store goes on with a read whose caller has disconnected: its place must stay taken, or such reads would fill the store's connections.
+#[tokio::test]
+async fn lists_whose_callers_disconnect_keep_their_places() {
+    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
+        let mut backend = TestBackend::new(on).await;
+        let (switch, hangs) = watch::channel(true);
+        let (count, hanging) = watch::channel(0);
+        let layer = HangingCalls("request_list", hangs, count);
+        backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
+        let server = Arc::new(TestServer::over(backend, ServerSetup::default()).await);
+        let (busy, other) = (server.workspace(1).await, server.workspace(1).await);
+        for _ in 0..3 {
+            let mut calls = JoinSet::new();
+            for _ in 0..MANY {
+                let (server, busy) = (server.clone(), busy.clone());
+                calls.spawn(async move { server.get(&busy.path("/requests"), &busy.key).await });
+            }
+            // Three of four lists are read at once for one tenant, also if they were begun by callers that are gone.
+            let full = eventually(TIMEOUT, || async { *hanging.borrow() == 3 });
+            assert!(full.await, "{} lists hang", *hanging.borrow());
+            calls.shutdown().await;
+        }
+        switch.send_replace(false);
+        list_in_time(&server, &other, 20).await;
+        assert_eq!(*hanging.borrow(), 3);
+    }
+}
+
 /// The route of a page of changes is also that of the stream, which has no deadline; the page had none either.
 #[tokio::test]
 async fn hanging_page_of_changes_ends_at_the_deadline() {

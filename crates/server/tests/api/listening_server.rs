@@ -5,7 +5,7 @@ use leasehold_testbed::TestServer;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -41,6 +41,14 @@ impl ListeningServer {
 
     pub(crate) async fn connect(&self) -> Peer<TcpStream> {
         Peer(TcpStream::connect(self.address).await.unwrap())
+    }
+
+    /// Connects from this local address.
+    pub(crate) async fn connect_from(&self, address: &str) -> Peer<TcpStream> {
+        let socket = TcpSocket::new_v4().unwrap();
+        let local = SocketAddr::new(address.parse().unwrap(), 0);
+        socket.bind(local).unwrap();
+        Peer(socket.connect(self.address).await.unwrap())
     }
 
     /// Opens a connection and sends the headers of a call that creates a workspace with a body of `length` bytes.

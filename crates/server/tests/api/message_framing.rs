@@ -177,7 +177,9 @@ async fn chunks_override_a_length_and_close_the_connection() {
 
 /// A frame of HTTP/2.
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend_from_slice(&[kind, flags, 0, 0, 0, stream]);
     frame.extend_from_slice(payload);
     frame
 }
@@ -206,11 +208,12 @@ async fn http2_status(server: &ListeningServer, fields: &[u8]) -> u8 {
     }
 }
 
+/// Indexes of `:status` 200 and 400 in HPACK's static table.
+const OK: u8 = 0x88;
+const BAD_REQUEST: u8 = 0x8c;
+
 #[tokio::test]
 async fn http2_request_must_name_one_host() {
-    // Indexes of `:status` 200 and 400 in HPACK's static table.
-    const OK: u8 = 0x88;
-    const BAD_REQUEST: u8 = 0x8c;
     let server = server().await;
     let authority = b"\x01\x01x";
     let host = b"\x0f\x17\x01x";
@@ -224,4 +227,25 @@ async fn http2_request_must_name_one_host() {
     assert_eq!(http2_status(&server, &differ).await, BAD_REQUEST);
     let twice = [&host[..], &host[..]].concat();
     assert_eq!(http2_status(&server, &twice).await, BAD_REQUEST);
+}
+
+/// A short header takes a hundred times its bytes in memory: 1,900 of them fit into the limit of bytes.
+#[tokio::test]
+async fn request_with_more_than_a_hundred_headers_is_refused() {
+    let server = server().await;
+    let authority = b"\x01\x01x";
+    for (headers, status) in [(100, OK), (101, BAD_REQUEST), (1_500, BAD_REQUEST)] {
+        let fields = [&authority[..], &b"\x00\x01a\x00".repeat(headers)].concat();
+        let found = http2_status(&server, &fields).await;
+        assert_eq!(found, status, "{headers} headers in HTTP/2");
+    }
+    for (headers, status) in [(98, "200"), (99, "431")] {
+        let fields = "a:\r\n".repeat(headers);
+        let text = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{fields}\r\n");
+        let all = answers(&server, &text, 0).await;
+        assert!(
+            all.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{headers} headers in HTTP/1: {all}"
+        );
+    }
 }

@@ -2,10 +2,12 @@
 
 use crate::faulty_source::Fault;
 use crate::worker_env::{WorkerEnv, until};
+use futures::poll;
 use leasehold_core::JobStatus;
 use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, Outcome, WorkerHandle};
 use serde_json::{Value, json};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -146,9 +148,11 @@ async fn claim_under_way_at_shutdown_is_returned(on: BackendKind) {
     let id = env.enqueue("send", json!(null)).await;
     let (worker, _go, started) = waiting(&env, 2);
     until("it claims", async || env.source.calls("claim") == 1).await;
-    let stopping = tokio::spawn(worker.stop());
+    // The first poll begins the stop, before the claim is answered.
+    let mut stopping = pin!(worker.stop());
+    assert!(poll!(stopping.as_mut()).is_pending());
     barrier.add_permits(1);
-    let stats = stopping.await.unwrap();
+    let stats = stopping.await;
     assert_eq!((stats.claimed, stats.returned), (1, 1));
     assert_eq!(started.load(Ordering::SeqCst), 0);
     let job = env.job(id).await;
