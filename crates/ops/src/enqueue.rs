@@ -142,7 +142,7 @@ impl Enqueuer {
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
         let added = quota::usage_of(&call.requests);
         match quotas.admit(store, call.workspace, added).await {
-            Ok(()) => self.enqueue(store, call).await,
+            Ok(_admission) => self.enqueue(store, call).await,
             Err(refused) => self.replay(store, quotas, call, refused).await,
         }
     }
@@ -175,7 +175,7 @@ impl Enqueuer {
         if replay.is_empty() && added.requests == call.requests.len() as u64 {
             return Err(refused.into());
         }
-        quotas.admit(store, call.workspace, added).await?;
+        let _admission = quotas.admit(store, call.workspace, added).await?;
         let enqueued = self.enqueue(store, call).await;
         let enqueued = enqueued.map_err(|error| error.at_positions(&positions))?;
         Ok(replay.with(enqueued))

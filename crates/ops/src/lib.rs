@@ -32,7 +32,7 @@ pub use job_quota::{JobQuotaError, JobQuotas};
 pub use key::KeyError;
 pub use publish::{PublishError, publish};
 pub use queue::{QueueUpdate, ShareError};
-pub use quota::{QuotaError, Quotas};
+pub use quota::{Admission, QuotaError, Quotas};
 pub use redrive::RedriveError;
 pub use schema::{ParamsSchemas, SchemaWorkError};
 pub use workspace::WorkspaceError;

@@ -78,8 +78,8 @@ impl QuotaError {
     }
 }
 
-/// Limits the PENDING requests and the open bytes of each workspace. Concurrent calls may exceed a limit: those of other processes within
-/// a second, and those of this process while the store is being queried.
+/// Limits the PENDING requests and the open bytes of each workspace. Calls of other processes may exceed a limit within a second, and those of this
+/// process while it queries a figure for the first time.
 #[derive(Debug, Default)]
 pub struct Quotas {
     known: Mutex<HashMap<WorkspaceId, KnownQuota>>,
@@ -90,15 +90,35 @@ pub struct Quotas {
 struct KnownQuota {
     /// The limits and the usage when the store was last queried; none before the first answer, and of a workspace that does not exist.
     counted: Option<WorkspaceQuota>,
-    /// What was admitted since, whether or not it was new.
+    /// What was admitted and written since, whether or not it was new.
     admitted: Usage,
+    /// What calls that have not ended were admitted with. A query of the store may miss it.
+    in_flight: Usage,
     counted_at: Instant,
+}
+
+/// What a call was admitted with. Keep it until the store has the requests.
+#[derive(Debug)]
+#[must_use = "what is dropped before the store has the requests is not counted while they are written"]
+pub struct Admission<'a> {
+    quotas: &'a Quotas,
+    workspace: WorkspaceId,
+    usage: Usage,
+}
+
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        if let Some(known) = self.quotas.known().get_mut(&self.workspace) {
+            known.in_flight = known.in_flight.minus(self.usage);
+            known.admitted = known.admitted.plus(self.usage);
+        }
+    }
 }
 
 /// The decision about a call.
 enum Step {
     Admit,
-    /// Query the store; the value is what was admitted before the query.
+    /// Query the store; the value is what was written before the query.
     Count(Usage),
     Refuse(QuotaError),
 }
@@ -120,20 +140,25 @@ impl Quotas {
         store: &dyn Store,
         workspace: WorkspaceId,
         added: Usage,
-    ) -> Result<(), QuotaError> {
-        let before = match self.step(workspace, added) {
-            Step::Admit => return Ok(()),
+    ) -> Result<Admission<'_>, QuotaError> {
+        match self.step(workspace, added) {
+            Step::Admit => {}
             Step::Refuse(error) => return Err(error),
-            Step::Count(before) => before,
-        };
-        let counted = store.workspace_quota(workspace).await?;
-        let mut known = self.known();
-        let known = known.entry(workspace).or_insert_with(KnownQuota::empty);
-        known.counted = counted;
-        known.admitted = known.admitted.minus(before);
-        known.check(added)?;
-        known.admitted = known.admitted.plus(added);
-        Ok(())
+            Step::Count(before) => {
+                let counted = store.workspace_quota(workspace).await?;
+                let mut known = self.known();
+                let known = known.entry(workspace).or_insert_with(KnownQuota::empty);
+                known.counted = counted;
+                known.admitted = known.admitted.minus(before);
+                known.check(added)?;
+                known.in_flight = known.in_flight.plus(added);
+            }
+        }
+        Ok(Admission {
+            quotas: self,
+            workspace,
+            usage: added,
+        })
     }
 
     /// Returns how much of `wanted` requests fits, and how many bytes; fails if no request fits. Reserves the requests until [`Self::forget`].
@@ -148,7 +173,7 @@ impl Quotas {
             bytes: 1,
         };
         self.expire(workspace);
-        self.admit(store, workspace, one).await?;
+        drop(self.admit(store, workspace, one).await?);
         let mut known = self.known();
         let room = match known.get_mut(&workspace) {
             Some(known) => known.reserve(wanted, one),
@@ -187,6 +212,7 @@ impl Quotas {
         let age = known.counted_at.elapsed();
         let counted = KnownQuota {
             admitted: Usage::default(),
+            in_flight: Usage::default(),
             ..*known
         };
         if let Err(error) = counted.check(added)
@@ -195,7 +221,7 @@ impl Quotas {
             return Step::Refuse(error);
         }
         if known.check(added).is_ok() && age < FRESH_FOR {
-            known.admitted = known.admitted.plus(added);
+            known.in_flight = known.in_flight.plus(added);
             return Step::Admit;
         }
         known.counted_at = Instant::now();
@@ -212,6 +238,7 @@ impl KnownQuota {
         Self {
             counted: None,
             admitted: Usage::default(),
+            in_flight: Usage::default(),
             counted_at: Instant::now(),
         }
     }
@@ -221,7 +248,7 @@ impl KnownQuota {
         let Some(quota) = self.counted else {
             return Ok(());
         };
-        let used = quota.used.plus(self.admitted);
+        let used = quota.used.plus(self.admitted).plus(self.in_flight);
         quota.check(used, added).map_err(|exceeded| match exceeded {
             QuotaExceeded::Pending => QuotaError::Pending {
                 pending: used.requests,
@@ -239,7 +266,8 @@ impl KnownQuota {
     /// Reserves up to `wanted` requests beside `reserved` ones, which count towards them, and returns how many and the bytes that are free.
     fn reserve(&mut self, wanted: u64, reserved: Usage) -> Option<Usage> {
         let quota = self.counted?;
-        let others = quota.used.plus(self.admitted.minus(reserved));
+        let written = quota.used.plus(self.admitted.minus(reserved));
+        let others = written.plus(self.in_flight);
         let mut room = quota.room(others);
         room.requests = room.requests.min(wanted);
         let more = Usage {

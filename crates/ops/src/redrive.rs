@@ -51,7 +51,7 @@ pub async fn redrive(
         requests: 1,
         bytes: request_bytes(failed.params.as_str().len()),
     };
-    quotas.admit(store, redrive.workspace, added).await?;
+    let _admission = quotas.admit(store, redrive.workspace, added).await?;
     match store.request_redrive(redrive).await? {
         Redriven::Enqueued(request) => Ok(request),
         Redriven::AlreadyLive(request) => Err(RedriveError::AlreadyRedriven(request)),

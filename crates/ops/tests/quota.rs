@@ -44,10 +44,14 @@ async fn admitted_requests_and_bytes_count_at_once() {
     let (store, quotas) = (store().await, Quotas::default());
     let id = workspace(&store, 10, 100).await;
     assert!(quotas.admit(&store, id, usage(11, 0)).await.is_err());
-    quotas.admit(&store, id, usage(6, 60)).await.unwrap();
-    quotas.admit(&store, id, usage(4, 40)).await.unwrap();
+    let first = quotas.admit(&store, id, usage(6, 60)).await.unwrap();
+    let second = quotas.admit(&store, id, usage(4, 40)).await.unwrap();
+    // The store is queried and has none of them yet; they count all the same.
+    assert!(quotas.admit(&store, id, usage(1, 0)).await.is_err());
+    assert!(quotas.admit(&store, id, usage(0, 1)).await.is_err());
+    drop((first, second));
     // Nothing was enqueued after all: near a limit the store is queried, and it has none.
-    quotas.admit(&store, id, usage(10, 100)).await.unwrap();
+    assert!(quotas.admit(&store, id, usage(10, 100)).await.is_ok());
 }
 
 #[test]
@@ -96,11 +100,11 @@ async fn room_is_reserved_until_it_is_forgotten() {
     let (store, quotas) = (store().await, Quotas::default());
     let id = workspace(&store, 5, 1_000).await;
     assert_eq!(quotas.room(&store, id, 3).await.unwrap(), usage(3, 1_000));
-    quotas.admit(&store, id, usage(2, 0)).await.unwrap();
+    drop(quotas.admit(&store, id, usage(2, 0)).await.unwrap());
     quotas.forget(id);
     assert_eq!(quotas.room(&store, id, 9).await.unwrap().requests, 5);
     // What was admitted and has ended since leaves room.
-    quotas.admit(&store, id, usage(5, 900)).await.unwrap();
+    drop(quotas.admit(&store, id, usage(5, 900)).await.unwrap());
     assert_eq!(quotas.room(&store, id, 9).await.unwrap(), usage(5, 1_000));
     let none = workspace(&store, 0, 1_000).await;
     assert!(quotas.room(&store, none, 1).await.is_err());
@@ -111,7 +115,7 @@ async fn unknown_workspace_is_left_to_the_store() {
     let (store, quotas) = (store().await, Quotas::default());
     let id: WorkspaceId = fresh_id();
     let much = usage(1 << 40, 1 << 40);
-    quotas.admit(&store, id, much).await.unwrap();
+    drop(quotas.admit(&store, id, much).await.unwrap());
     assert_eq!(quotas.room(&store, id, 7).await.unwrap().requests, 7);
 }
 
@@ -120,7 +124,7 @@ async fn number_of_known_workspaces_is_bounded() {
     let (store, quotas) = (store().await, Quotas::default());
     for _ in 0..10_100 {
         let id: WorkspaceId = fresh_id();
-        quotas.admit(&store, id, usage(3, 0)).await.unwrap();
+        drop(quotas.admit(&store, id, usage(3, 0)).await.unwrap());
     }
     let debug = format!("{quotas:?}");
     assert!(debug.matches("KnownQuota").count() <= 10_000);

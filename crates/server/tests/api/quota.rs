@@ -196,7 +196,7 @@ async fn redrives_of_large_requests_stay_within_the_quotas() {
     };
     let refused = join_all(failed.into_iter().map(redrive)).await;
     let refused: Vec<_> = refused.into_iter().flatten().collect();
-    let Some((full, fitting)) = refused.split_last_chunk::<2>() else {
+    let Some((fitting, full)) = refused.split_last_chunk::<2>() else {
         panic!("more than three were redriven");
     };
     // A figure of the time before the requests failed refused these.
