@@ -24,6 +24,7 @@ mod fixture;
 mod seeded_rng;
 mod suite;
 
+pub mod broken_execution;
 pub mod dump;
 pub mod factory;
 pub mod graph_factory;

@@ -40,6 +40,11 @@ impl Fault {
         }
     }
 
+    /// Whether the store itself failed, and not one item of it: other items would fail too.
+    pub(crate) fn is_of_store(&self) -> bool {
+        !self.kind().concerns_one_item()
+    }
+
     /// Whether the operation violated the named constraint.
     pub(crate) fn violates(&self, constraint: &str) -> bool {
         matches!(self.kind(), ErrorKind::Constraint(name) if name == constraint)

@@ -67,13 +67,11 @@ impl ExecutionStore for SqliteStore {
         finishes: &[ExecutionFinish],
     ) -> Result<Vec<ExecutionFinished>> {
         let (by, finishes) = (by.to_owned(), finishes.to_vec());
-        self.write("execution_finish", move |s| {
-            finishes
-                .iter()
-                .map(|finish| finish_one(s, &by, finish))
-                .collect()
-        })
-        .await
+        let name = |finish: &ExecutionFinish| format!("execution {}", finish.execution);
+        let one = move |s: &Session<'_>, finish: &ExecutionFinish| finish_one(s, &by, finish);
+        let busy = ExecutionFinished::Busy;
+        self.write_each("execution_finish", finishes, busy, name, one)
+            .await
     }
 
     async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {

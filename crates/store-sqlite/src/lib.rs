@@ -9,6 +9,7 @@
 
 mod answer;
 mod audit;
+mod broken_items;
 mod change;
 mod connection;
 mod database;
@@ -132,6 +133,41 @@ impl SqliteStore {
         F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
         self.writer.write(context, operation).await
+    }
+
+    /// Applies an operation to many items at once. If it fails for one of them, applies it to each alone, and returns `broken` for those for which it fails:
+    /// the caller tries these again. The failure of a single item is the call's.
+    async fn write_each<I, T, F>(
+        &self,
+        context: &'static str,
+        items: Vec<I>,
+        broken: T,
+        name: fn(&I) -> String,
+        one: F,
+    ) -> Result<Vec<T>>
+    where
+        I: Send + Sync + 'static,
+        T: Clone + Send + 'static,
+        F: Fn(&Session<'_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
+    {
+        let (items, one) = (Arc::new(items), Arc::new(one));
+        let (all, each) = (Arc::clone(&items), Arc::clone(&one));
+        let written = self.write(context, move |s| {
+            all.iter().map(|item| each(s, item)).collect()
+        });
+        match written.await {
+            Err(error) if error.concerns_one_item() && items.len() > 1 => {
+                let each = move |s: &Session<'_>| {
+                    let isolated = items.iter().map(|item| {
+                        let done = s.isolated(name(item), || one(s, item))?;
+                        Ok(done.unwrap_or_else(|| broken.clone()))
+                    });
+                    isolated.collect()
+                };
+                self.write(context, each).await
+            }
+            written => written,
+        }
     }
 
     async fn read<T, F>(&self, context: &'static str, query: F) -> Result<T>

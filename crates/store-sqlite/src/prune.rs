@@ -10,9 +10,12 @@ use leasehold_store::Result;
 use leasehold_store::prune::{Prune, PruneStore, Pruned};
 use leasehold_store::sql;
 use rusqlite::{Row, params};
+use std::collections::HashMap;
 
 /// Maximum number of requests in one transaction, because claims wait for it.
 const MAX_BATCH: u32 = 500;
+/// How many requests that cannot be deleted one call passes.
+const MAX_BROKEN: usize = 1_000;
 
 const FINISHED: &str = sql!("prune/finished");
 const KEYS: &str = sql!("prune/keys");
@@ -27,30 +30,61 @@ impl PruneStore for SqliteStore {
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {
         let prune = *prune;
         self.write("prune", move |s| {
+            let requests = prune_requests(s, &prune)?;
             let limit = prune.limit.min(MAX_BATCH);
-            let row = params![
-                prune.completed_before.map(|at| at.as_microsecond()),
-                prune.failed_before.map(|at| at.as_microsecond()),
-                limit
-            ];
-            let read = |row: &Row<'_>| Ok((row.id("id")?, row.get("keeps_key")?));
-            let finished: Vec<(RequestId, bool)> = s.all(FINISHED, row, read)?;
-            for (request, keeps_key) in &finished {
-                if *keeps_key {
-                    keep_key(s, *request)?;
-                }
-                s.run(DELETE_EVENTS, [blob(*request)])?;
-                s.run(DELETE, [blob(*request)])?;
-            }
             let keys =
                 s.run(KEYS, params![s.now, limit])? + s.run(KEPT_KEYS, params![s.now, limit])?;
             Ok(Pruned {
-                requests: u64::try_from(finished.len()).unwrap_or_default(),
+                requests: u64::try_from(requests).unwrap_or_default(),
                 keys: u64::try_from(keys).unwrap_or_default(),
             })
         })
         .await
     }
+}
+
+/// Deletes finished requests and returns their number. Requests that cannot be deleted do not hide others, and do not count towards the limit.
+fn prune_requests(session: &Session<'_>, prune: &Prune) -> std::result::Result<usize, Fault> {
+    let most = usize::try_from(prune.limit.min(MAX_BATCH)).unwrap_or(usize::MAX);
+    let (mut pruned, mut tried) = (0, HashMap::new());
+    while pruned < most && tried.len() < most + MAX_BROKEN {
+        let rows = most - pruned + tried.len() - pruned;
+        let row = params![
+            prune.completed_before.map(|at| at.as_microsecond()),
+            prune.failed_before.map(|at| at.as_microsecond()),
+            i64::try_from(rows).unwrap_or(i64::MAX)
+        ];
+        let read = |row: &Row<'_>| Ok((row.id("id")?, row.get("keeps_key")?));
+        let mut finished: Vec<(RequestId, bool)> = session.all(FINISHED, row, read)?;
+        finished.retain(|(request, _)| !tried.contains_key(request));
+        if finished.is_empty() {
+            break;
+        }
+        let ids: Vec<RequestId> = finished.iter().map(|(request, _)| *request).collect();
+        tried.extend(finished);
+        let deleted = session.isolated_if_one_fails(&ids, |request| {
+            prune_request(session, *request, tried[request])
+        })?;
+        pruned += deleted.iter().flatten().count();
+        if pruned == tried.len() {
+            // None is broken, so there are no others behind them.
+            break;
+        }
+    }
+    Ok(pruned)
+}
+
+fn prune_request(
+    session: &Session<'_>,
+    request: RequestId,
+    keeps_key: bool,
+) -> std::result::Result<(), Fault> {
+    if keeps_key {
+        keep_key(session, request)?;
+    }
+    session.run(DELETE_EVENTS, [blob(request)])?;
+    session.run(DELETE, [blob(request)])?;
+    Ok(())
 }
 
 /// Keeps the key of a request that will be deleted.

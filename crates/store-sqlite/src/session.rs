@@ -1,11 +1,18 @@
 //! An operation's view of the database: it runs statements and holds the operation's timestamp. Knows no table.
 
+use crate::broken_items::BrokenItem;
 use crate::error::Fault;
 use crate::notification::NotifyTarget;
 use leasehold_core::Timestamp;
-use leasehold_store::Clock;
+use leasehold_store::{Clock, ErrorKind, sql};
 use rusqlite::{CachedStatement, Connection, Params, Row, Rows, Statement, StatementStatus};
 use std::cell::{Cell, RefCell};
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const ITEM: &str = sql!("transaction/item");
+const ITEM_RELEASE: &str = sql!("transaction/item_release");
+const ITEM_ROLLBACK: &str = sql!("transaction/item_rollback");
 
 /// One operation's view of a connection.
 pub(crate) struct Session<'c> {
@@ -15,6 +22,8 @@ pub(crate) struct Session<'c> {
     cost: Cell<Cost>,
     /// Notifications to send once the writes are durable.
     notifications: RefCell<Vec<NotifyTarget>>,
+    /// Items that the operation skipped.
+    broken: RefCell<Vec<BrokenItem>>,
 }
 
 /// What statements cost SQLite, independent of the machine.
@@ -38,6 +47,7 @@ impl<'c> Session<'c> {
             now: now.as_microsecond(),
             cost: Cell::default(),
             notifications: RefCell::default(),
+            broken: RefCell::default(),
         }
     }
 
@@ -145,6 +155,84 @@ impl<'c> Session<'c> {
         self.notifications.take()
     }
 
+    /// Works on one of many items in a savepoint of its own. Returns none if that fails or panics: the item's writes are rolled back, the item is reported,
+    /// and the others go on.
+    ///
+    /// # Errors
+    /// The store is unavailable, so the others would fail too.
+    pub(crate) fn isolated<T>(
+        &self,
+        item: impl Display,
+        work: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        match self.in_savepoint(work)? {
+            Ok(done) => Ok(Some(done)),
+            Err(fault) => {
+                self.skip_broken(item, fault)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Works on many items in one savepoint; only if one of them fails, on each in a savepoint of its own, as [`Session::isolated`] does.
+    pub(crate) fn isolated_if_one_fails<I: Display, T>(
+        &self,
+        items: &[I],
+        mut work: impl FnMut(&I) -> Result<T, Fault>,
+    ) -> Result<Vec<Option<T>>, Fault> {
+        let all =
+            self.in_savepoint(|| items.iter().map(&mut work).collect::<Result<Vec<T>, _>>())?;
+        match all {
+            Ok(all) => Ok(all.into_iter().map(Some).collect()),
+            Err(_) => items
+                .iter()
+                .map(|item| self.isolated(item, || work(item)))
+                .collect(),
+        }
+    }
+
+    /// Rolls the writes of the work back if it fails or panics. The outer error is one of the store, so the transaction is of no use.
+    fn in_savepoint<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<Result<T, Fault>, Fault> {
+        self.run(ITEM, [])?;
+        let notified = self.notifications.borrow().len();
+        match caught(work) {
+            Err(fault) if fault.is_of_store() => Err(fault),
+            Err(fault) => {
+                self.run(ITEM_ROLLBACK, [])?;
+                self.run(ITEM_RELEASE, [])?;
+                self.notifications.borrow_mut().truncate(notified);
+                Ok(Err(fault))
+            }
+            Ok(done) => {
+                self.run(ITEM_RELEASE, [])?;
+                Ok(Ok(done))
+            }
+        }
+    }
+
+    /// Reports one of many items that cannot be read or changed, so that the operation goes on without it.
+    ///
+    /// # Errors
+    /// The fault itself, if it does not concern this item alone.
+    pub(crate) fn skip_broken(&self, item: impl Display, fault: Fault) -> Result<(), Fault> {
+        if fault.is_of_store() {
+            return Err(fault);
+        }
+        self.broken.borrow_mut().push(BrokenItem {
+            item: item.to_string(),
+            fault: fault.kind(),
+        });
+        Ok(())
+    }
+
+    /// Takes the items that were skipped.
+    pub(crate) fn take_broken(&self) -> Vec<BrokenItem> {
+        self.broken.take()
+    }
+
     fn prepare(&self, sql: &str) -> Result<CachedStatement<'_>, Fault> {
         Ok(self.connection.prepare_cached(sql)?)
     }
@@ -158,6 +246,18 @@ impl<'c> Session<'c> {
         cost.statements += 1;
         self.cost.set(cost);
     }
+}
+
+/// Returns what the work returns; a panic is an error.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_default();
+        Err(ErrorKind::Broken(format!("the operation panicked: {message}")).into())
+    })
 }
 
 /// Passes each row to `read`. Not generic, so that it is compiled once.

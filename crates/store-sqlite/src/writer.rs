@@ -4,15 +4,15 @@
 //! answers after the commit.
 
 use crate::answer::{Answer, ErasedQuery, erase, restore};
+use crate::broken_items::BrokenItemLog;
 use crate::error::Fault;
 use crate::notification::{Notifiers, NotifyTarget};
 use crate::options::SqliteOptions;
-use crate::session::Session;
+use crate::session::{Session, caught};
 use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
 use rusqlite::Connection;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -64,6 +64,7 @@ impl Writer {
             options: options.clone(),
             notifiers: Arc::clone(&notifiers),
             receiver,
+            broken: BrokenItemLog::default(),
         };
         let thread = std::thread::Builder::new()
             .name("leasehold-sqlite-writer".to_owned())
@@ -191,13 +192,16 @@ struct QueuedOperation {
 }
 
 impl QueuedOperation {
-    /// Runs the operation in a savepoint and stores its outcome.
-    fn run(&mut self, session: &Session<'_>) {
-        if let Some(operation) = self.operation.take() {
-            self.outcome =
-                Some(run_in_savepoint(session, operation).map_err(|f| f.during(self.context)));
-            self.notifications = session.take_notifications();
-        }
+    /// Runs the operation in a savepoint and stores its outcome. Returns whether its group can still be committed.
+    fn run(&mut self, session: &Session<'_>) -> bool {
+        let Some(operation) = self.operation.take() else {
+            return true;
+        };
+        let outcome = run_in_savepoint(session, operation);
+        let is_intact = !matches!(&outcome, Err(failure) if failure.spoils_group);
+        self.outcome = Some(outcome.map_err(|failure| failure.fault.during(self.context)));
+        self.notifications = session.take_notifications();
+        is_intact
     }
 
     /// Sends notifications and the answer, given the outcome of the group's commit.
@@ -219,33 +223,52 @@ impl QueuedOperation {
     }
 }
 
+/// How an operation failed.
+struct Failure {
+    fault: Fault,
+    /// Whether the writes of the operation could not be rolled back, so its group must not be committed.
+    spoils_group: bool,
+}
+
 fn run_in_savepoint(
     session: &Session<'_>,
     operation: ErasedOperation,
-) -> std::result::Result<Answer, Fault> {
-    session.run(SAVEPOINT, [])?;
+) -> std::result::Result<Answer, Failure> {
+    let spoiled = |fault| Failure {
+        fault,
+        spoils_group: true,
+    };
+    session.run(SAVEPOINT, []).map_err(spoiled)?;
     // The savepoint rolls back what a panicking operation wrote.
-    let outcome = catch_unwind(AssertUnwindSafe(|| operation(session))).unwrap_or_else(|panic| {
-        let message = panic
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| panic.downcast_ref::<String>().cloned())
-            .unwrap_or_default();
-        Err(ErrorKind::Broken(format!("the operation panicked: {message}")).into())
-    });
+    let outcome = caught(|| operation(session));
     let roll_back = || {
         session.take_notifications();
         session.run(SAVEPOINT_ROLLBACK, [])?;
         session.run(SAVEPOINT_RELEASE, [])
     };
     match outcome {
-        Ok(Effect::Commit(answer)) => session.run(SAVEPOINT_RELEASE, []).map(|_| answer),
-        Ok(Effect::Rollback(answer)) => roll_back().map(|_| answer),
-        Err(fault) => {
-            // If this fails, SQLite has rolled back the whole group; `commit_group` detects that.
-            let _ = roll_back();
-            Err(fault)
-        }
+        Ok(Effect::Commit(answer)) => session
+            .run(SAVEPOINT_RELEASE, [])
+            .map(|_| answer)
+            .map_err(spoiled),
+        Ok(Effect::Rollback(answer)) => roll_back().map(|_| answer).map_err(spoiled),
+        Err(fault) => Err(match roll_back() {
+            Ok(_) => Failure {
+                fault,
+                spoils_group: false,
+            },
+            Err(rollback) => spoiled(cause(fault, rollback)),
+        }),
+    }
+}
+
+/// Returns why an operation's writes could not be rolled back. If its own error made SQLite roll back the whole transaction, the rollback found no savepoint;
+/// otherwise the rollback met the trouble, for example a full disk.
+fn cause(operation: Fault, rollback: Fault) -> Fault {
+    if operation.is_of_store() {
+        operation
+    } else {
+        rollback
     }
 }
 
@@ -263,6 +286,7 @@ struct WriterLoop {
     options: SqliteOptions,
     notifiers: Arc<Notifiers>,
     receiver: mpsc::Receiver<QueuedOperation>,
+    broken: BrokenItemLog,
 }
 
 impl WriterLoop {
@@ -273,7 +297,7 @@ impl WriterLoop {
                 .commit_group(first, &mut group)
                 .map_err(|fault| fault.kind());
             if outcome.is_err() && !self.connection.is_autocommit() {
-                // If this fails, the next BEGIN fails too and its callers get the error.
+                // If this fails, the next group tries it again.
                 let _ = self.session().run(ROLLBACK, []);
             }
             for operation in group {
@@ -288,14 +312,20 @@ impl WriterLoop {
         group: &mut Vec<QueuedOperation>,
     ) -> std::result::Result<(), Fault> {
         group.push(first);
+        if !self.connection.is_autocommit() {
+            self.session().run(ROLLBACK, [])?;
+        }
         self.session().run(BEGIN, [])?;
         let begun = Instant::now();
         loop {
+            let mut is_intact = true;
             if let Some(operation) = group.last_mut() {
-                operation.run(&Session::new(&self.connection, &self.options.clock));
+                let session = Session::new(&self.connection, &self.options.clock);
+                is_intact = operation.run(&session);
+                self.broken.log(operation.context, session.take_broken());
             }
             // Errors such as a full disk make SQLite roll back the whole transaction.
-            if self.connection.is_autocommit() {
+            if !is_intact || self.connection.is_autocommit() {
                 return Err(rollback_cause(group.last()).into());
             }
             if group.len() >= self.options.max_group.max(1)

@@ -8,7 +8,7 @@ use leasehold_store::job::JobStore;
 use leasehold_store::job::{JobCancelled, JobStart, NewJob};
 use leasehold_store::queue::QueueChange;
 use leasehold_store::queue::QueueStore;
-use leasehold_store::{Clock, ErrorKind, ManualClock};
+use leasehold_store::{Clock, ManualClock};
 use leasehold_store_conformance::clock;
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::TempDir;
@@ -19,7 +19,6 @@ use std::time::Duration;
 
 const LINE_COUNT: &str = include_str!("sql/job_line_count.sql");
 const LEASE_SIZES: &str = include_str!("sql/job_lease_sizes.sql");
-const LEASE_BREAK: &str = include_str!("sql/job_lease_break.sql");
 const DELETE: &str = include_str!("sql/job_delete.sql");
 const WORK_QUEUE_GET: &str = include_str!("sql/work_queue_get.sql");
 const STATE_CONFLICTS: &str = include_str!("sql/job_state_conflicts.sql");
@@ -266,42 +265,6 @@ async fn manually_deleted_jobs_do_not_block_their_line() {
     }
     let left = [2, 3, 4, 6, 7, 8].map(|index| all[index]);
     assert_eq!(claimed, left);
-}
-
-#[tokio::test]
-async fn waiting_row_without_a_job_does_not_stop_its_queue() {
-    let env = TestEnv::new().await;
-    let later = NewJob {
-        start: JobStart::In(Duration::from_secs(5)),
-        ..job(0)
-    };
-    let waiting = env.enqueue(&vec![later; 10]).await;
-    for deleted in &waiting[..7] {
-        env.client.execute(DELETE, [deleted.0]).unwrap();
-    }
-    let fresh = env.enqueue(&vec![job(0); 2]).await;
-    env.clock.advance(Duration::from_secs(10));
-    assert_eq!(ids(&env.claim(3).await), waiting[7..]);
-    assert_eq!(ids(&env.claim(10).await), fresh);
-}
-
-#[tokio::test]
-async fn corrupt_page_of_leases_fails_only_its_worker() {
-    let env = TestEnv::new().await;
-    env.enqueue(&vec![job(0); 4]).await;
-    let (lone, pair) = (env.claim(1).await, env.claim(2).await);
-    env.client.execute(LEASE_BREAK, []).unwrap();
-    let claims = [lone[0].claim()];
-    let broken = env.store.job_renew(WORKER, &claims, LEASE).await;
-    let ErrorKind::Broken(text) = broken.unwrap_err().kind else {
-        panic!("a corrupt page must be reported as broken");
-    };
-    assert!(text.contains("is invalid"), "{text}");
-    assert_eq!(
-        env.finish(&pair[0], completed()).await,
-        JobFinished::Completed
-    );
-    assert_eq!(env.claim(1).await.len(), 1);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! SQLite-specific store tests and the conformance suite, linked into one test program.
 
+mod broken_rows;
 mod claim_cost;
 mod conformance;
 mod disk_full;

@@ -46,6 +46,16 @@ pub enum ErrorKind {
     Broken(String),
 }
 
+impl ErrorKind {
+    /// Returns whether the failure may concern one item of a call only: the store itself is available.
+    pub fn concerns_one_item(&self) -> bool {
+        match self {
+            Self::Constraint(_) | Self::Value(_) | Self::Broken(_) => true,
+            Self::Unavailable(_) | Self::Contended(_) | Self::Owned(_) | Self::Schema(_) => false,
+        }
+    }
+}
+
 /// What a database reports about itself, whatever its error codes. The adapters map their codes to conditions, and
 /// [`Condition::kind`] maps conditions to kinds, so both stores treat the same trouble alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +112,11 @@ impl Error {
     pub fn because(mut self, source: impl Into<Source>) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// Returns whether the failure may concern one item of the call only: the store itself is available.
+    pub fn concerns_one_item(&self) -> bool {
+        self.kind.concerns_one_item()
     }
 
     /// Returns whether the same call may succeed later.

@@ -18,8 +18,8 @@ use uuid::Uuid;
 const CONTEXT: &str = "graph_expire";
 /// How often a failure to end the same execution is logged.
 const REMIND_EVERY: Duration = Duration::from_secs(60);
-/// How many graphs may fail in one call.
-const MAX_FAILED: usize = 1_000;
+/// How many graphs one call passes without ending them.
+const MAX_PASSED: usize = 1_000;
 
 /// The executions that recently failed to end, and when each was logged.
 #[derive(Debug, Default)]
@@ -46,32 +46,34 @@ pub(crate) async fn expire(
     limit: u32,
 ) -> Result<Vec<EndedExecution>> {
     let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
-    let (mut ended, mut failed): (Vec<EndedExecution>, Vec<Uuid>) = (Vec::new(), Vec::new());
+    let (mut ended, mut passed): (Vec<EndedExecution>, Vec<Uuid>) = (Vec::new(), Vec::new());
     loop {
         let due = store
             .many(
                 CONTEXT,
                 sql!("graph/due"),
-                &[&store.given_now(), &limit, &failed],
+                &[&store.given_now(), &limit, &passed],
             )
             .await?;
-        let failed_before = failed.len();
+        let passed_before = passed.len();
         for row in due.iter().take(usize::try_from(limit).unwrap_or_default()) {
             let execution: ExecutionId = row::id(row, "execution_id");
             match expire_one(store, by, execution).await {
-                Ok(one) => ended.extend(one),
+                Ok(Some(one)) => ended.push(one),
+                // Another process has ended it.
+                Ok(None) => passed.push(execution.0),
                 Err(error) if matches!(error.kind, ErrorKind::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     if store.unended.is_new(execution) {
                         tracing::warn!(%execution, %error, "failed to end an execution; retrying");
                     }
-                    failed.push(execution.0);
+                    passed.push(execution.0);
                 }
             }
         }
-        // Those that failed may have hidden others.
+        // Those that did not end may have hidden others.
         let is_full = i64::try_from(ended.len()).is_ok_and(|ended| ended >= limit);
-        if failed.len() == failed_before || failed.len() >= MAX_FAILED || is_full {
+        if passed.len() == passed_before || passed.len() >= MAX_PASSED || is_full {
             return Ok(ended);
         }
     }

@@ -46,6 +46,10 @@ async fn change(
         .await?;
     let machine = machine(found, context, version)?;
     let state = state(row, context)?;
+    if !machine.fits(&state) {
+        let text = format!("execution_graph.state does not fit the graph of version {version}");
+        return Err(Error::new(context, ErrorKind::Broken(text)));
+    }
     let execution = row::id(row, "execution_id");
     let origin = GraphOrigin {
         workspace,

@@ -1,2 +1,2 @@
--- Lists the first nodes whose job lost its last lease.
-SELECT execution_id, node, attempts, error FROM node_spent ORDER BY rowid LIMIT ?1
+-- Lists the nodes of an execution whose job lost its last lease.
+SELECT node, attempts, error FROM node_spent WHERE execution_id = ?1 ORDER BY node

@@ -81,6 +81,10 @@ fn open(
         return Ok(None);
     };
     let machine = version_machine(session, versions, origin.workspace, version)?;
+    if !machine.fits(&state) {
+        let text = format!("execution_graph.state does not fit the graph of version {version}");
+        return Err(ErrorKind::Broken(text).into());
+    }
     Ok(Some((state, machine, origin)))
 }
 
@@ -136,47 +140,77 @@ pub(crate) fn claimed_nodes(
     let (mut groups, mut broken): (Vec<ClaimedNodes>, Vec<JobId>) = Default::default();
     let mut known: HashMap<ExecutionId, usize> = HashMap::new();
     for &job in jobs {
-        let found = session.optional(JOB_NODE, [job.0], |row| {
-            let version = (row.id("workspace_id")?, row.id::<VersionId>("version_id")?);
-            Ok((
-                row.id("execution_id")?,
-                row.get::<_, NodeIndex>("node")?.0,
-                version,
-                row.get::<_, bool>("crashed")?,
-            ))
-        })?;
-        let Some((execution, node, (workspace, version), crashed)) = found else {
-            continue;
-        };
-        let at = match known.get(&execution) {
-            Some(at) => *at,
-            None => {
-                let Ok(machine) = version_machine(session, versions, workspace, version) else {
-                    // Withheld, because other jobs of the claim are not concerned.
-                    broken.push(job);
-                    continue;
-                };
-                known.insert(execution, groups.len());
-                groups.push(ClaimedNodes {
-                    execution,
-                    workspace,
-                    crashed,
-                    machine,
-                    params: params_of(session, execution)?,
-                    outputs: HashMap::new(),
-                    jobs: Vec::new(),
-                });
-                groups.len() - 1
+        match claimed_node(session, versions, job, &known) {
+            Ok(None) => {}
+            Ok(Some((node, NodeGroup::Known(at)))) => groups[at].jobs.push((job, node)),
+            Ok(Some((node, NodeGroup::New(mut group)))) => {
+                known.insert(group.execution, groups.len());
+                group.jobs.push((job, node));
+                groups.push(group);
             }
-        };
-        groups[at].jobs.push((job, node));
+            Err(fault) => {
+                // Withheld, because other jobs of the claim are not concerned.
+                session.skip_broken(format_args!("job {job}"), fault)?;
+                broken.push(job);
+            }
+        }
     }
-    for group in &mut groups {
+    let mut read = Vec::with_capacity(groups.len());
+    for mut group in groups {
         let nodes: Vec<usize> = group.jobs.iter().map(|(_, node)| *node).collect();
         let needs = group.machine.needs(&nodes);
-        group.outputs = outputs_of(session, group.execution, &needs)?;
+        match outputs_of(session, group.execution, &needs) {
+            Ok(outputs) => {
+                group.outputs = outputs;
+                read.push(group);
+            }
+            Err(fault) => {
+                session.skip_broken(format_args!("execution {}", group.execution), fault)?;
+                broken.extend(group.jobs.iter().map(|(job, _)| *job));
+            }
+        }
     }
-    Ok((groups, broken))
+    Ok((read, broken))
+}
+
+/// The claimed nodes of an execution: those read before, at this position, or its first one.
+enum NodeGroup {
+    Known(usize),
+    New(ClaimedNodes),
+}
+
+/// Reads the node that a claimed job runs; none if it runs none.
+fn claimed_node(
+    session: &Session<'_>,
+    versions: &VersionCache,
+    job: JobId,
+    known: &HashMap<ExecutionId, usize>,
+) -> Result<Option<(usize, NodeGroup)>, Fault> {
+    let found = session.optional(JOB_NODE, [job.0], |row| {
+        let version = (row.id("workspace_id")?, row.id::<VersionId>("version_id")?);
+        Ok((
+            row.id("execution_id")?,
+            row.get::<_, NodeIndex>("node")?.0,
+            version,
+            row.get::<_, bool>("crashed")?,
+        ))
+    })?;
+    let Some((execution, node, (workspace, version), crashed)) = found else {
+        return Ok(None);
+    };
+    if let Some(at) = known.get(&execution) {
+        return Ok(Some((node, NodeGroup::Known(*at))));
+    }
+    let group = ClaimedNodes {
+        execution,
+        workspace,
+        crashed,
+        machine: version_machine(session, versions, workspace, version)?,
+        params: params_of(session, execution)?,
+        outputs: HashMap::new(),
+        jobs: Vec::new(),
+    };
+    Ok(Some((node, NodeGroup::New(group))))
 }
 
 /// Builds the payloads of the jobs of one execution, with a crash marker.

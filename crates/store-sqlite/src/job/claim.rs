@@ -4,6 +4,7 @@ use crate::error::Fault;
 use crate::job::line::{self, Run};
 use crate::job::overrides::{self, RetryOverrides};
 use crate::job::page::{Entry, PAGE_CAPACITY};
+use crate::job::unusable::{self, UnusableJob};
 use crate::job::{expire, lease, wait};
 use crate::notification::NotifyTarget;
 use crate::queue::{self, QueueRow};
@@ -19,6 +20,9 @@ use std::time::Duration;
 
 const WAITING: &str = sql!("job/claim_waiting");
 const FRESH: &str = sql!("job/claim_fresh");
+
+/// How often one claim removes jobs that nothing can run, each time up to as many as it takes.
+const MAX_REMOVALS: usize = 8;
 
 pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaimed, Fault> {
     let requested = claim
@@ -105,6 +109,7 @@ struct ClaimOrder<'a> {
 }
 
 /// Jobs in claim order, not leased yet.
+#[derive(Default)]
 struct Selection {
     jobs: Vec<Candidate>,
     parts: Vec<RunPrefix>,
@@ -138,15 +143,39 @@ struct RunPrefix {
 }
 
 impl ClaimOrder<'_> {
-    /// Returns the first jobs, up to `most`.
+    /// Returns the first jobs, up to `most`. Removes those that nothing can run: deleted by hand, or unreadable.
     fn select(&self, most: u32) -> Result<Selection, Fault> {
+        for _ in 0..MAX_REMOVALS {
+            let mut unusable = Vec::new();
+            let selection = self.select_usable(most, &mut unusable)?;
+            if unusable.is_empty() {
+                return Ok(selection);
+            }
+            unusable::remove(self.session, self.queue.id, unusable)?;
+        }
+        // The next claim goes on.
+        self.session.notify(NotifyTarget::Workers);
+        Ok(Selection::default())
+    }
+
+    /// Returns the first jobs. If some of them are unusable, the selection must not be leased.
+    fn select_usable(
+        &self,
+        most: u32,
+        unusable: &mut Vec<UnusableJob>,
+    ) -> Result<Selection, Fault> {
         let mut waiting = BoundedRows::default();
         self.session.with_statement(WAITING, |statement| {
             let mut rows = statement.query(params![self.queue.id, most])?;
             while !waiting.is_full()
                 && let Some(row) = rows.next()?
             {
-                waiting.push(self.waiting(row)?);
+                let is_orphan: bool = row.get(17)?;
+                match self.waiting(row) {
+                    _ if is_orphan => unusable.push(UnusableJob::deleted(row.get(0)?)),
+                    Ok(candidate) => waiting.push(candidate),
+                    Err(fault) => unusable.push(UnusableJob::unreadable(row.get(0)?, None, fault)),
+                }
             }
             Ok(())
         })?;
@@ -162,7 +191,13 @@ impl ClaimOrder<'_> {
                 while !fresh.is_full()
                     && let Some(row) = rows.next()?
                 {
-                    fresh.push(self.candidate(row)?);
+                    match self.candidate(row) {
+                        Ok(candidate) => fresh.push(candidate),
+                        Err(fault) => {
+                            let line = Some(run.priority);
+                            unusable.push(UnusableJob::unreadable(row.get(0)?, line, fault));
+                        }
+                    }
                 }
                 Ok(())
             })?;

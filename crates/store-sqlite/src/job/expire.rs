@@ -15,7 +15,11 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::job::ExpiredJob;
 use leasehold_store::sql;
-use rusqlite::params;
+use rusqlite::{Row, params};
+use std::collections::HashSet;
+
+/// How many pages that cannot be read or changed one call passes.
+const MAX_BROKEN: usize = 1_000;
 
 const EXPIRED: &str = sql!("job/expired");
 const EXPIRED_OF_QUEUE: &str = sql!("job/expired_of_queue");
@@ -39,28 +43,63 @@ fn requeue_expired_of(
     queue: Option<i64>,
     limit: u32,
 ) -> Result<Vec<ExpiredJob>, Fault> {
-    let limit = limit.min(SWEEP_MAX_BATCH);
-    let pages = match queue {
-        None => session.all(EXPIRED, params![session.now, limit], lease::read)?,
-        Some(queue) => session.all(
-            EXPIRED_OF_QUEUE,
-            params![session.now, limit, queue],
-            lease::read,
-        )?,
-    };
-    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let most = usize::try_from(limit.min(SWEEP_MAX_BATCH)).unwrap_or(usize::MAX);
     let mut queues = QueueCache::new(session);
-    let mut taken = Vec::new();
-    for mut page in pages {
-        if taken.len() >= most {
+    let (mut taken, mut tried) = (Vec::new(), HashSet::new());
+    // Pages that cannot be read or changed do not hide others, and do not count towards the limit.
+    while taken.len() < most && tried.len() < most + MAX_BROKEN {
+        let pages = expired_pages(session, queue, most - taken.len(), &tried)?;
+        if pages.is_empty() {
             break;
         }
-        let left = most - taken.len();
-        let expired = expired_of(&mut page, session.now, left);
-        lease::write_back(session, &page)?;
-        let queue = queues.get(page.queue)?;
-        for entry in expired {
-            let status = requeue_or_fail(session, queue, &page, &entry)?;
+        for (token, page) in pages {
+            if taken.len() >= most {
+                break;
+            }
+            let left = most - taken.len();
+            let expired = session.isolated(format_args!("job_lease {token}"), || {
+                requeue_page(session, &mut queues, page?, left)
+            })?;
+            taken.extend(expired.into_iter().flatten());
+            tried.insert(token);
+        }
+    }
+    if !taken.is_empty() {
+        session.notify(NotifyTarget::Workers);
+    }
+    Ok(taken)
+}
+
+/// Returns pages with an expired lease that were not tried yet.
+fn expired_pages(
+    session: &Session<'_>,
+    queue: Option<i64>,
+    most: usize,
+    tried: &HashSet<i64>,
+) -> Result<Vec<(i64, Result<Page, Fault>)>, Fault> {
+    let most = i64::try_from(most + tried.len()).unwrap_or(i64::MAX);
+    let read = |row: &Row<'_>| Ok((row.get(0)?, lease::read(row)));
+    let mut pages = match queue {
+        None => session.all(EXPIRED, params![session.now, most], read)?,
+        Some(queue) => session.all(EXPIRED_OF_QUEUE, params![session.now, most, queue], read)?,
+    };
+    pages.retain(|(token, _)| !tried.contains(token));
+    Ok(pages)
+}
+
+/// Requeues or fails up to `most` expired jobs of a page.
+fn requeue_page(
+    session: &Session<'_>,
+    queues: &mut QueueCache<'_>,
+    mut page: Page,
+    most: usize,
+) -> Result<Vec<ExpiredJob>, Fault> {
+    let expired = expired_of(&mut page, session.now, most);
+    lease::write_back(session, &page)?;
+    let queue = queues.get(page.queue)?;
+    let mut taken = Vec::with_capacity(expired.len());
+    for entry in expired {
+        if let Some(status) = requeue_or_fail(session, queue, &page, &entry)? {
             taken.push(ExpiredJob {
                 claim: JobRef {
                     job: JobId(entry.job),
@@ -71,9 +110,6 @@ fn requeue_expired_of(
                 status,
             });
         }
-    }
-    if !taken.is_empty() {
-        session.notify(NotifyTarget::Workers);
     }
     Ok(taken)
 }
@@ -91,34 +127,38 @@ fn expired_of(page: &mut Page, now: i64, most: usize) -> Vec<Entry> {
     expired
 }
 
+/// Returns the new status of a job; none if somebody deleted the job.
 fn requeue_or_fail(
     session: &Session<'_>,
     queue: &QueueRow,
     page: &Page,
     entry: &Entry,
-) -> Result<JobStatus, Fault> {
+) -> Result<Option<JobStatus>, Fault> {
     let error = end::clip_error(&format!("the lease of {} expired", page.worker));
-    if let Some((header, overrides)) = finish::job_header(session, entry.job)? {
-        let retry = queue
-            .settings()
-            .retry_of(overrides.max_attempts, overrides.backoff);
-        if entry.attempt < retry.max_attempts {
-            end::save_error(session, entry.job, &error)?;
-            wait::add(
-                session,
-                &header.waiting(session.now, entry.attempt, page.token),
-            )?;
-            return Ok(JobStatus::Queued);
-        }
-        if let Some(node) = header.node {
-            let row = params![
-                blob(node.execution),
-                NodeIndex(node.index),
-                entry.attempt,
-                error
-            ];
-            session.run(SPENT_INSERT, row)?;
-        }
+    let Some((header, overrides)) = finish::job_header(session, entry.job)? else {
+        // Deletes its key and its note.
+        EndWriter::new(session).delete([entry.job])?;
+        return Ok(None);
+    };
+    let retry = queue
+        .settings()
+        .retry_of(overrides.max_attempts, overrides.backoff);
+    if entry.attempt < retry.max_attempts {
+        end::save_error(session, entry.job, &error)?;
+        wait::add(
+            session,
+            &header.waiting(session.now, entry.attempt, page.token),
+        )?;
+        return Ok(Some(JobStatus::Queued));
+    }
+    if let Some(node) = header.node {
+        let row = params![
+            blob(node.execution),
+            NodeIndex(node.index),
+            entry.attempt,
+            error
+        ];
+        session.run(SPENT_INSERT, row)?;
     }
     let end = EndedJob {
         job: entry.job,
@@ -133,5 +173,5 @@ fn requeue_or_fail(
         error: Some(error),
     };
     EndWriter::new(session).record([end])?;
-    Ok(JobStatus::Failed)
+    Ok(Some(JobStatus::Failed))
 }

@@ -7,7 +7,7 @@ use crate::session::Session;
 use leasehold_core::job::JobRef;
 use leasehold_store::ErrorKind;
 use leasehold_store::sql;
-use rusqlite::{Row, params};
+use rusqlite::{Params, Row, params};
 use std::collections::HashMap;
 
 const ADD: &str = sql!("job/lease_add");
@@ -15,6 +15,7 @@ const GET: &str = sql!("job/lease_get");
 const SET: &str = sql!("job/lease_set");
 const REMOVE: &str = sql!("job/lease_remove");
 const LIST: &str = sql!("job/lease_list");
+const LIST_OF_QUEUE: &str = sql!("job/lease_list_of_queue");
 const LIST_OF_NODES: &str = sql!("job/lease_list_of_nodes");
 const TAKE_TOKENS: &str = sql!("job/take_tokens");
 
@@ -54,12 +55,42 @@ fn size(entries: &[Entry]) -> i64 {
 
 /// Returns all pages.
 pub(super) fn all(session: &Session<'_>) -> Result<Vec<Page>, Fault> {
-    session.all(LIST, [], read)
+    readable(session, LIST, [])
+}
+
+/// Returns the pages of a queue.
+pub(super) fn of_queue(session: &Session<'_>, queue: i64) -> Result<Vec<Page>, Fault> {
+    readable(session, LIST_OF_QUEUE, [queue])
 }
 
 /// Returns the pages of a queue that may contain graph nodes.
 pub(super) fn of_nodes(session: &Session<'_>, queue: i64) -> Result<Vec<Page>, Fault> {
-    session.all(LIST_OF_NODES, [queue], read)
+    readable(session, LIST_OF_NODES, [queue])
+}
+
+/// Returns the pages that can be read: a corrupt page concerns its own jobs only.
+fn readable(session: &Session<'_>, sql: &str, params: impl Params) -> Result<Vec<Page>, Fault> {
+    let found = session.all(sql, params, |row| Ok((row.get(0)?, read(row))))?;
+    let mut pages = Vec::with_capacity(found.len());
+    for (token, page) in found {
+        pages.extend(or_skipped(session, token, page)?);
+    }
+    Ok(pages)
+}
+
+/// Returns none, and reports it, if the page with this token cannot be read.
+fn or_skipped(
+    session: &Session<'_>,
+    token: i64,
+    page: Result<Page, Fault>,
+) -> Result<Option<Page>, Fault> {
+    match page {
+        Ok(page) => Ok(Some(page)),
+        Err(fault) => {
+            session.skip_broken(format_args!("job_lease {token}"), fault)?;
+            Ok(None)
+        }
+    }
 }
 
 /// Inserts the leases of a claim, each page with its own token, and returns the first token.
@@ -132,7 +163,14 @@ impl<'a> WorkerLeases<'a> {
     /// Finds a lease of this worker that has not expired: its page and its position there.
     fn find(&mut self, claim: JobRef) -> Result<Option<(&mut LoadedPage, usize)>, Fault> {
         if !self.pages.contains_key(&claim.token) {
-            let page = self.session.optional(GET, [claim.token], read)?;
+            let found = self
+                .session
+                .optional(GET, [claim.token], |row| Ok(read(row)))?;
+            // The leases of a corrupt page are lost, because nothing confirms them; those of other pages are not.
+            let page = match found {
+                Some(page) => or_skipped(self.session, claim.token, page)?,
+                None => None,
+            };
             let own = page.filter(|page| page.worker == self.worker);
             let loaded = own.map(|page| LoadedPage {
                 page,

@@ -47,7 +47,10 @@ pub(crate) fn list(
         };
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
-            jobs.extend(leases.job(session, JobId(id))?);
+            match leases.job(session, JobId(id)) {
+                Ok(job) => jobs.extend(job),
+                Err(fault) => session.skip_broken(format_args!("job {id}"), fault)?,
+            }
         }
         Ok(jobs)
     })

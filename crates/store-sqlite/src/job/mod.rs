@@ -17,11 +17,13 @@ mod key_holders;
 mod lease;
 mod line;
 mod page;
+mod unusable;
 mod wait;
 
 use crate::SqliteStore;
 use crate::graph::finish::NodeFinished;
 use crate::graph::open;
+use crate::session::Session;
 use crate::writer::Reply;
 use async_trait::async_trait;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
@@ -32,7 +34,7 @@ use leasehold_store::job::{
     JobsPruned, NewJob,
 };
 use leasehold_store::node_payload::{self, ClaimedNodes};
-use leasehold_store::{Page, Result};
+use leasehold_store::{Error, Page, Result};
 use read::LeaseIndex;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -52,6 +54,39 @@ enum PendingFinish {
     Done(JobFinished),
     /// Queued with the writer: the job runs a node.
     Node(Result<Reply<NodeFinished>>),
+}
+
+impl SqliteStore {
+    /// Finishes jobs that are not nodes. If that fails for one of them, finishes each alone; those for which it fails again are not written. Returns the
+    /// failure, if there was one.
+    async fn finish_plain(
+        &self,
+        worker: &str,
+        finishes: &[JobFinish],
+    ) -> Result<(Vec<Option<JobFinished>>, Option<Error>)> {
+        let (by, all) = (worker.to_owned(), finishes.to_vec());
+        let finished = self.write("job_finish", move |s| finish::finish(s, &by, &all));
+        let failure = match finished.await {
+            Ok(answers) => return Ok((answers, None)),
+            Err(error) if error.concerns_one_item() && finishes.len() > 1 => error,
+            Err(error) => return Err(error),
+        };
+        let (by, all) = (worker.to_owned(), finishes.to_vec());
+        let each = move |s: &Session<'_>| {
+            let answers = all.iter().map(|one| {
+                let name = format!("job {}", one.claim.job);
+                let ends = std::slice::from_ref(one);
+                let answer = s.isolated(name, || Ok(finish::finish(s, &by, ends)?.pop()))?;
+                Ok(match answer {
+                    Some(answer) => answer.flatten(),
+                    None => Some(JobFinished::NotWritten),
+                })
+            });
+            answers.collect()
+        };
+        let answers = self.write("job_finish", each).await?;
+        Ok((answers, Some(failure)))
+    }
 }
 
 #[async_trait]
@@ -111,10 +146,7 @@ impl JobStore for SqliteStore {
     /// Finishes plain jobs in one operation, then each node's job in its own operation. These are queued in the caller's
     /// order before any answer is awaited, so they share a commit.
     async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
-        let (by, all) = (worker.to_owned(), finishes.to_vec());
-        let answers = self
-            .write("job_finish", move |s| finish::finish(s, &by, &all))
-            .await?;
+        let (answers, mut failure) = self.finish_plain(worker, finishes).await?;
         let mut pending = Vec::with_capacity(answers.len());
         for (finish, answer) in finishes.iter().zip(answers) {
             pending.push(match answer {
@@ -122,7 +154,7 @@ impl JobStore for SqliteStore {
                 None => PendingFinish::Node(self.send_finish_node(worker, finish).await),
             });
         }
-        let (mut finished, mut failure) = (JobsFinished::default(), None);
+        let mut finished = JobsFinished::default();
         for pending in pending {
             let answer = match pending {
                 PendingFinish::Done(answer) => Ok(answer),

@@ -10,21 +10,38 @@ use leasehold_store::job::Job;
 use leasehold_store::sql;
 use rusqlite::params;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 
 const GET: &str = sql!("job/get");
 
-/// All leases by job, loaded when the first job without another state is read.
-pub(crate) struct LeaseIndex(Option<LoadedLeases>);
+/// Leases by job. The leases of a queue are loaded when the first of its jobs without another state is read.
+#[derive(Default)]
+pub(crate) struct LeaseIndex {
+    queues: HashMap<i64, QueueLeases>,
+    is_complete: bool,
+}
 
-struct LoadedLeases {
+/// The leases of a queue.
+#[derive(Default)]
+struct QueueLeases {
     pages: Vec<Page>,
     /// The page and the entry of each job.
     jobs: HashMap<i64, (usize, Entry)>,
 }
 
+impl QueueLeases {
+    fn add(&mut self, page: Page) {
+        let number = self.pages.len();
+        let entries = page.entries.iter();
+        self.jobs
+            .extend(entries.map(|entry| (entry.job, (number, *entry))));
+        self.pages.push(page);
+    }
+}
+
 impl LeaseIndex {
     pub(crate) fn new() -> Self {
-        Self(None)
+        Self::default()
     }
 
     /// Returns the ids of running jobs, of one queue or of all.
@@ -33,59 +50,69 @@ impl LeaseIndex {
         session: &Session<'_>,
         queue: Option<i64>,
     ) -> Result<Vec<i64>, Fault> {
-        let LoadedLeases { pages, jobs } = self.read(session)?;
-        let of_queue = |page: usize| queue.is_none_or(|queue| pages[page].queue == queue);
-        let found = jobs.iter().filter(|(_, (page, _))| of_queue(*page));
-        Ok(found.map(|(job, _)| *job).collect())
+        if let Some(queue) = queue {
+            return Ok(self
+                .of_queue(session, queue)?
+                .jobs
+                .keys()
+                .copied()
+                .collect());
+        }
+        for page in lease::all(session)? {
+            self.queues.entry(page.queue).or_default().add(page);
+        }
+        self.is_complete = true;
+        let all = self.queues.values().flat_map(|queue| queue.jobs.keys());
+        Ok(all.copied().collect())
     }
 
     /// Returns the job; none if it does not exist.
     pub(crate) fn job(&mut self, session: &Session<'_>, id: JobId) -> Result<Option<Job>, Fault> {
         let found = session.optional(GET, params![id.0, session.now], |row| {
             let waits_or_ended: bool = row.get("waits_or_ended")?;
-            Ok((Job::read(&SqliteRecord(row))?, waits_or_ended))
+            let queue: i64 = row.get("queue_id")?;
+            Ok((Job::read(&SqliteRecord(row))?, queue, waits_or_ended))
         })?;
-        let Some((mut job, waits_or_ended)) = found else {
+        let Some((mut job, queue, waits_or_ended)) = found else {
             return Ok(None);
         };
         if !waits_or_ended {
-            self.apply_lease(session, &mut job)?;
+            apply_lease(self.of_queue(session, queue)?, &mut job)?;
         }
         Ok(Some(job))
     }
 
-    /// Fills in the lease of a running job; leaves a fresh job unchanged.
-    fn apply_lease(&mut self, session: &Session<'_>, job: &mut Job) -> Result<(), Fault> {
-        let LoadedLeases { pages, jobs } = self.read(session)?;
-        let Some((page, entry)) = jobs.get(&job.id.0) else {
-            return Ok(());
-        };
-        let page = &pages[*page];
-        job.status = JobStatus::Running;
-        job.attempts = entry.attempt;
-        job.token = page.token;
-        job.claimed_by = Some(page.worker.clone());
-        job.claimed_at = Some(timestamp(page.claimed_at)?);
-        job.lease_expires_at = Some(timestamp(entry.ends_at)?);
-        if let Some(run_at) = entry.run_at {
-            job.run_at = timestamp(run_at)?;
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, session: &Session<'_>) -> Result<&LoadedLeases, Fault> {
-        let read = match self.0.take() {
-            Some(read) => read,
-            None => {
-                let pages = lease::all(session)?;
-                let numbered = pages.iter().enumerate();
-                let jobs = numbered
-                    .flat_map(|(number, page)| page.entries.iter().map(move |e| (number, *e)))
-                    .map(|(number, entry)| (entry.job, (number, entry)))
-                    .collect();
-                LoadedLeases { pages, jobs }
+    fn of_queue(&mut self, session: &Session<'_>, queue: i64) -> Result<&QueueLeases, Fault> {
+        let is_complete = self.is_complete;
+        match self.queues.entry(queue) {
+            MapEntry::Occupied(found) => Ok(found.into_mut()),
+            MapEntry::Vacant(vacant) => {
+                let leases = vacant.insert(QueueLeases::default());
+                if !is_complete {
+                    for page in lease::of_queue(session, queue)? {
+                        leases.add(page);
+                    }
+                }
+                Ok(leases)
             }
-        };
-        Ok(self.0.insert(read))
+        }
     }
+}
+
+/// Fills in the lease of a running job; leaves a fresh job unchanged.
+fn apply_lease(leases: &QueueLeases, job: &mut Job) -> Result<(), Fault> {
+    let Some((page, entry)) = leases.jobs.get(&job.id.0) else {
+        return Ok(());
+    };
+    let page = &leases.pages[*page];
+    job.status = JobStatus::Running;
+    job.attempts = entry.attempt;
+    job.token = page.token;
+    job.claimed_by = Some(page.worker.clone());
+    job.claimed_at = Some(timestamp(page.claimed_at)?);
+    job.lease_expires_at = Some(timestamp(entry.ends_at)?);
+    if let Some(run_at) = entry.run_at {
+        job.run_at = timestamp(run_at)?;
+    }
+    Ok(())
 }

@@ -6,12 +6,15 @@ use crate::request::event::RequestRef;
 use crate::row::{Columns, blob};
 use crate::session::Session;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
-use leasehold_core::{ExecutionId, FailureReason, RequestStatus};
+use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus};
 use leasehold_store::ErrorKind;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{Cancel, CancelRequest, Cancelled};
 use leasehold_store::sql;
-use rusqlite::params;
+use rusqlite::{Row, params};
+
+/// How many cancel requests that cannot be read one call passes.
+const MAX_BROKEN: usize = 1_000;
 
 const FIND: &str = sql!("request/to_cancel");
 const REQUEST_CANCEL: &str = sql!("request/cancel_request");
@@ -66,16 +69,35 @@ pub(crate) fn cancel(session: &Session<'_>, cancel: &Cancel) -> Result<Cancelled
 }
 
 pub(crate) fn list(session: &Session<'_>, limit: u32) -> Result<Vec<CancelRequest>, Fault> {
-    session.all(LIST, [limit.min(SWEEP_MAX_BATCH)], |row| {
-        let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
-        Ok(CancelRequest {
-            request: row.id("id")?,
-            workspace: row.id("workspace_id")?,
-            execution: execution.ok_or_else(|| {
-                ErrorKind::Broken("an admitted request has no execution".to_owned())
-            })?,
-            force: row.get("cancel_force")?,
-        })
+    let limit = usize::try_from(limit.min(SWEEP_MAX_BATCH)).unwrap_or(usize::MAX);
+    let (mut cancels, mut broken) = (Vec::new(), 0);
+    session.with_statement(LIST, |statement| {
+        let mut rows = statement.query([])?;
+        while cancels.len() < limit
+            && broken < MAX_BROKEN
+            && let Some(row) = rows.next()?
+        {
+            match cancel_request(row) {
+                Ok(cancel) => cancels.push(cancel),
+                Err(fault) => {
+                    broken += 1;
+                    let request: RequestId = row.id("id")?;
+                    session.skip_broken(format_args!("request {request}"), fault)?;
+                }
+            }
+        }
+        Ok(cancels)
+    })
+}
+
+fn cancel_request(row: &Row<'_>) -> Result<CancelRequest, Fault> {
+    let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
+    let missing = || ErrorKind::Broken("an admitted request has no execution".to_owned());
+    Ok(CancelRequest {
+        request: row.id("id")?,
+        workspace: row.id("workspace_id")?,
+        execution: execution.ok_or_else(missing)?,
+        force: row.get("cancel_force")?,
     })
 }
 

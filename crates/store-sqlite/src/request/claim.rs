@@ -8,7 +8,10 @@ use crate::request::{promote, resolve};
 use crate::row::{Columns, Text, blob, later, timestamp};
 use crate::session::Session;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
-use leasehold_core::{ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, WorkspaceId};
+use leasehold_core::{
+    Crashes, DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus,
+    Timestamp, VersionId, WorkspaceId,
+};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
@@ -17,6 +20,10 @@ use leasehold_store::request::{
 use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::collections::BTreeSet;
+use uuid::Uuid;
+
+const UNREADABLE_PARAMS: &str =
+    "the params cannot be read: they nest too deeply, or a number is too large";
 
 const KEPT: &str = sql!("request/claim_kept");
 const LOSE_EXECUTION: &str = sql!("request/lose_execution");
@@ -205,7 +212,7 @@ impl ClaimRound<'_> {
     ) -> Result<(), Fault> {
         let Candidate {
             mut request,
-            readable,
+            unreadable,
             ..
         } = found;
         let row = params![
@@ -224,8 +231,8 @@ impl ClaimRound<'_> {
             None,
         )?;
         request.token += 1;
-        if !readable {
-            return self.fail_unreadable(&request);
+        if let Some(error) = unreadable {
+            return self.fail_unreadable(&request, error);
         }
         request.execution = execution;
         request.origin = origin;
@@ -236,7 +243,7 @@ impl ClaimRound<'_> {
 
     /// Fails a request whose params cannot be read, because it would be claimed again forever. The request was claimed
     /// first: PENDING requests fail only for reasons known before admission.
-    fn fail_unreadable(&mut self, request: &ClaimedRequest) -> Result<(), Fault> {
+    fn fail_unreadable(&mut self, request: &ClaimedRequest, error: String) -> Result<(), Fault> {
         let reason = FailureReason::DispatchExhausted;
         let fail = Fail {
             claim: ClaimRef {
@@ -244,10 +251,7 @@ impl ClaimRound<'_> {
                 token: request.token,
             },
             reason,
-            error: Some(
-                "the params cannot be read: they nest too deeply, or a number is too large"
-                    .to_owned(),
-            ),
+            error: Some(error),
         };
         resolve::fail(self.session, &self.claim.owner, &fail)?;
         self.note_rejected(request, reason);
@@ -303,8 +307,8 @@ pub(crate) fn fail_pending(
 struct Candidate {
     request: ClaimedRequest,
     execution_lost: bool,
-    /// Whether the params can be read: a manual update can store JSON that this program cannot parse.
-    readable: bool,
+    /// Why the request cannot be read, if so: a manual update can store JSON that this program cannot parse, or a number out of range.
+    unreadable: Option<String>,
 }
 
 fn subject(request: &ClaimedRequest) -> RequestRef {
@@ -315,33 +319,68 @@ fn subject(request: &ClaimedRequest) -> RequestRef {
 }
 
 fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
-    let id: RequestId = row.id("id")?;
-    let created_at = row.time("created_at")?;
-    let params = row.get("params").ok().map(JsonText::trusted);
-    let params = params.filter(JsonText::is_readable);
-    let readable = params.is_some();
-    let request = ClaimedRequest {
-        id,
-        token: row.get("claim_token")?,
-        workspace: row.id("workspace_id")?,
+    let (id, workspace) = (row.id("id")?, row.id("workspace_id")?);
+    let (request, unreadable) = match request(row, id, workspace) {
+        Ok(request) if request.params.is_readable() => (request, None),
+        Ok(request) => {
+            let params = JsonText::default();
+            (
+                ClaimedRequest { params, ..request },
+                Some(UNREADABLE_PARAMS.to_owned()),
+            )
+        }
+        Err(fault) if fault.is_of_store() => return Err(fault),
+        Err(fault) => {
+            let error = format!("the request cannot be read: {}", fault.kind());
+            (
+                nothing_of(id, workspace, row.get("claim_token")?),
+                Some(error),
+            )
+        }
+    };
+    Ok(Candidate {
+        request,
+        execution_lost: row.get("execution_lost")?,
+        unreadable,
+    })
+}
+
+fn request(row: &Row<'_>, id: RequestId, workspace: WorkspaceId) -> Result<ClaimedRequest, Fault> {
+    Ok(ClaimedRequest {
         definition: row.id("definition_id")?,
         version: row.id("version_id")?,
-        execution: ExecutionId(uuid::Uuid::nil()),
-        origin: ExecutionOrigin::Created,
         priority: row.get("priority")?,
-        params: params.unwrap_or_default(),
+        params: JsonText::trusted(row.get("params")?),
         attempt_count: row.get("attempt_count")?,
         dispatch_failures: row.get("dispatch_failures")?,
         cancel_requested: row.get("cancel_requested")?,
         crashes: crashes(row)?,
         trace_context: row.get("trace_context")?,
-        created_at,
+        created_at: row.time("created_at")?,
         run_at: row.time("run_at")?,
-        lease_expires_at: created_at,
-    };
-    Ok(Candidate {
-        request,
-        execution_lost: row.get("execution_lost")?,
-        readable,
+        ..nothing_of(id, workspace, row.get("claim_token")?)
     })
+}
+
+/// A request without its columns.
+fn nothing_of(id: RequestId, workspace: WorkspaceId, token: i64) -> ClaimedRequest {
+    ClaimedRequest {
+        id,
+        token,
+        workspace,
+        definition: DefinitionId(Uuid::nil()),
+        version: VersionId(Uuid::nil()),
+        execution: ExecutionId(Uuid::nil()),
+        origin: ExecutionOrigin::Created,
+        priority: 0,
+        params: JsonText::default(),
+        attempt_count: 0,
+        dispatch_failures: 0,
+        cancel_requested: false,
+        crashes: Crashes::default(),
+        trace_context: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        run_at: Timestamp::UNIX_EPOCH,
+        lease_expires_at: Timestamp::UNIX_EPOCH,
+    }
 }

@@ -14,6 +14,7 @@ mod read;
 mod redrive;
 
 use crate::row::blob;
+use crate::session::Session;
 use crate::{SqliteStore, workspace};
 use async_trait::async_trait;
 use leasehold_core::{RequestId, WorkspaceId};
@@ -93,18 +94,18 @@ impl RequestStore for SqliteStore {
         claims: &[ClaimRef],
     ) -> Result<Vec<Dispatched>> {
         let (owner, claims) = (owner.to_owned(), claims.to_vec());
-        self.write("request_dispatched", move |s| {
-            resolve::dispatched(s, &owner, &claims)
-        })
-        .await
+        let name = |claim: &ClaimRef| format!("request {}", claim.request);
+        let one = move |s: &Session<'_>, claim: &ClaimRef| resolve::dispatched(s, &owner, *claim);
+        self.write_each("request_dispatched", claims, Dispatched::Busy, name, one)
+            .await
     }
 
     async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
         let (owner, releases) = (owner.to_owned(), releases.to_vec());
-        self.write("request_release", move |s| {
-            resolve::release(s, &owner, &releases)
-        })
-        .await
+        let name = |release: &Release| format!("request {}", release.claim.request);
+        let one = move |s: &Session<'_>, release: &Release| resolve::release(s, &owner, release);
+        self.write_each("request_release", releases, Released::Busy, name, one)
+            .await
     }
 
     async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {

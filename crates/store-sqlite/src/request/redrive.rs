@@ -64,13 +64,13 @@ pub(crate) fn redrive_many(
         before = before.saturating_add(*bytes);
         fits
     });
-    fitting
-        .map(|(failed, _)| {
-            let id = fresh_id();
-            insert(session, many.workspace, failed, id, &many.by)?;
-            Ok((failed, id))
-        })
-        .collect()
+    let fitting: Vec<RequestId> = fitting.map(|(failed, _)| failed).collect();
+    let redriven = session.isolated_if_one_fails(&fitting, |failed| {
+        let id = fresh_id();
+        insert(session, many.workspace, *failed, id, &many.by)?;
+        Ok((*failed, id))
+    })?;
+    Ok(redriven.into_iter().flatten().collect())
 }
 
 fn insert(

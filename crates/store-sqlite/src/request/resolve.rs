@@ -13,7 +13,11 @@ use leasehold_store::request::{
 };
 use leasehold_store::sql;
 use rusqlite::params;
+use std::collections::HashSet;
 use std::time::Duration;
+
+/// How many requests that cannot be recovered one call passes.
+const MAX_BROKEN: usize = 1_000;
 
 const STATE: &str = sql!("request/state");
 const RENEW: &str = sql!("request/renew");
@@ -42,17 +46,6 @@ pub(crate) fn renew(
 }
 
 pub(crate) fn dispatched(
-    session: &Session<'_>,
-    owner: &str,
-    claims: &[ClaimRef],
-) -> Result<Vec<Dispatched>, Fault> {
-    claims
-        .iter()
-        .map(|claim| dispatched_one(session, owner, *claim))
-        .collect()
-}
-
-fn dispatched_one(
     session: &Session<'_>,
     owner: &str,
     claim: ClaimRef,
@@ -91,15 +84,8 @@ pub(crate) fn mark_dispatched(
 pub(crate) fn release(
     session: &Session<'_>,
     owner: &str,
-    releases: &[Release],
-) -> Result<Vec<Released>, Fault> {
-    releases
-        .iter()
-        .map(|release| release_one(session, owner, release))
-        .collect()
-}
-
-fn release_one(session: &Session<'_>, owner: &str, release: &Release) -> Result<Released, Fault> {
+    release: &Release,
+) -> Result<Released, Fault> {
     let Some(held) = held_claim(session, owner, release.claim)? else {
         return Ok(Released::LeaseLost);
     };
@@ -195,28 +181,49 @@ pub(crate) fn recover(
     by: &str,
     limit: u32,
 ) -> Result<Vec<Recovered>, Fault> {
-    let limit = limit.min(SWEEP_MAX_BATCH);
-    let expired = session.all(EXPIRED, params![session.now, limit], |row| {
+    let most = usize::try_from(limit.min(SWEEP_MAX_BATCH)).unwrap_or(usize::MAX);
+    let (mut recovered, mut tried) = (Vec::new(), HashSet::new());
+    // Requests that cannot be recovered do not hide others, and do not count towards the limit.
+    while recovered.len() < most && tried.len() < most + MAX_BROKEN {
+        let rows = most - recovered.len() + tried.len();
+        let row = params![session.now, i64::try_from(rows).unwrap_or(i64::MAX)];
+        let mut expired: Vec<RequestId> = session.all(EXPIRED, row, |row| row.id("id"))?;
+        expired.retain(|request| !tried.contains(request));
+        if expired.is_empty() {
+            break;
+        }
+        let some = session
+            .isolated_if_one_fails(&expired, |request| recover_one(session, by, *request))?;
+        recovered.extend(some.into_iter().flatten());
+        tried.extend(expired);
+        if recovered.len() == tried.len() {
+            // None is broken, so there are no others behind them.
+            break;
+        }
+    }
+    Ok(recovered)
+}
+
+/// CLAIMED → PENDING.
+fn recover_one(session: &Session<'_>, by: &str, request: RequestId) -> Result<Recovered, Fault> {
+    let found = session.one(RECOVER, [blob(request)], |row| {
         let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
         Ok(Recovered {
-            request: row.id("id")?,
+            request,
             workspace: row.id("workspace_id")?,
             execution: execution.ok_or_else(|| {
                 ErrorKind::Broken("a CLAIMED request has no execution".to_owned())
             })?,
         })
     })?;
-    for found in &expired {
-        session.run(RECOVER, [blob(found.request)])?;
-        session.notify(Notification::Work);
-        let subject = RequestRef {
-            request: found.request,
-            workspace: found.workspace,
-        };
-        let (from, to) = (RequestStatus::Claimed, RequestStatus::Pending);
-        subject.log_transition(session, Some(from), to, by, Some("lease_expired"))?;
-    }
-    Ok(expired)
+    session.notify(Notification::Work);
+    let subject = RequestRef {
+        request,
+        workspace: found.workspace,
+    };
+    let (from, to) = (RequestStatus::Claimed, RequestStatus::Pending);
+    subject.log_transition(session, Some(from), to, by, Some("lease_expired"))?;
+    Ok(found)
 }
 
 /// The state of a claimed request.

@@ -7,6 +7,7 @@ use crate::session::Session;
 use leasehold_store::sql;
 use leasehold_store::{ErrorKind, Result};
 use rusqlite::Connection;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -16,7 +17,10 @@ const WORD_LIST: &str = include_str!("../../tests/sql/word_list.sql");
 const COMMIT: &str = sql!("transaction/commit");
 
 fn writer(max_group: usize) -> (Writer, Arc<Mutex<u32>>) {
-    let mut connection = Connection::open_in_memory().unwrap();
+    writer_on(Connection::open_in_memory().unwrap(), max_group)
+}
+
+fn writer_on(mut connection: Connection, max_group: usize) -> (Writer, Arc<Mutex<u32>>) {
     connection.execute_batch(TABLE_CREATE).unwrap();
     let commits = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&commits);
@@ -137,6 +141,45 @@ async fn failed_commit_fails_every_operation_of_the_group() {
         assert!(matches!(outcome.unwrap_err().kind, ErrorKind::Broken(_)));
     }
     write(&writer, "later").await.unwrap();
+}
+
+/// As if the disk filled between a constraint violation and the rollback of its operation.
+#[tokio::test]
+async fn rollback_that_meets_trouble_makes_its_group_unavailable() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    let (trouble, interrupt) = (Arc::new(AtomicBool::new(false)), Arc::default());
+    let (troubled, count) = (Arc::clone(&trouble), Arc::clone(&interrupt));
+    let interrupts = move || {
+        let interrupts = troubled.load(Ordering::Relaxed);
+        if interrupts {
+            AtomicUsize::fetch_add(&count, 1, Ordering::Relaxed);
+        }
+        interrupts
+    };
+    connection.progress_handler(1, Some(interrupts)).unwrap();
+    let (writer, commits) = writer_on(connection, 100);
+    let before_commits = *commits.lock().unwrap();
+    let (release, unblock) = mpsc::channel();
+    let (begin, end) = (Arc::clone(&trouble), Arc::clone(&trouble));
+    let (blocked, before, failed, _) = tokio::join!(
+        block(&writer, unblock),
+        write(&writer, "before"),
+        writer.write("test", move |s| {
+            insert(s, "failed")?;
+            let violation = insert(s, "failed");
+            begin.store(true, Ordering::Relaxed);
+            violation
+        }),
+        async { release.send(()) }
+    );
+    end.store(false, Ordering::Relaxed);
+    for outcome in [blocked, before, failed] {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::Unavailable(_)), "{error}");
+    }
+    assert!(interrupt.load(Ordering::Relaxed) > 0);
+    assert_eq!(*commits.lock().unwrap(), before_commits);
+    assert_eq!(words(&writer).await, [""; 0]);
 }
 
 #[tokio::test]

@@ -1,0 +1,2 @@
+-- Deletes a version.
+DELETE FROM workflow_definition_version WHERE id = $1

@@ -1,0 +1,2 @@
+-- Keeps the writes for one item.
+RELEASE item

@@ -1,0 +1,2 @@
+-- Rolls back the writes for one item, without affecting the others.
+ROLLBACK TO item

@@ -1,0 +1,2 @@
+-- Deletes a queue manually.
+DELETE FROM queue WHERE name = ?1
