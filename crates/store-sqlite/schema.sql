@@ -158,7 +158,7 @@ CREATE TABLE job_end (
 
 CREATE INDEX job_end_age ON job_end (failed, finished_at);
 
-CREATE INDEX job_end_of_failed ON job_end (job_id) WHERE failed = 1;
+CREATE INDEX job_end_of_failed ON job_end (queue_id, job_id) WHERE failed = 1;
 
 CREATE TABLE job_key (
     job_id INTEGER NOT NULL,

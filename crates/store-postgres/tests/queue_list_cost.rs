@@ -1,5 +1,5 @@
 //! Lists of a queue cost what the queue has, a fold costs what is new, and counts after a burst cost the same as before it.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use crate::explain;
 use crate::support;
@@ -30,15 +30,22 @@ const FAILED: &str = include_str!("../sql/job/list_failed_of_queue.sql");
 const QUEUED: &str = include_str!("../sql/job/list_queued_of_queue.sql");
 const RUNNING: &str = include_str!("../sql/job/list_running_of_queue.sql");
 const COUNTS: &str = include_str!("../sql/request/counts.sql");
+const JOB_COUNTS: &str = include_str!("../sql/job/counts.sql");
 
 /// Returns the buffers of the second run of a list of 20 jobs, and how many it returned.
 async fn cost(client: &Client, statement: &str, queue: i32) -> (u64, u64) {
+    let types = "timestamptz, bigint, integer, bigint";
+    let arguments = format!("NULL, {}, {queue}, 20", i64::MAX);
+    cost_with(client, statement, types, &arguments).await
+}
+
+/// Returns the buffers and the rows of the second run of a statement.
+async fn cost_with(client: &Client, statement: &str, types: &str, arguments: &str) -> (u64, u64) {
     let prepare = PREPARE
-        .replace("{types}", "timestamptz, bigint, integer, bigint")
+        .replace("{types}", types)
         .replace("{statement}", &expand(statement, INCLUDES));
     client.batch_execute(&prepare).await.unwrap();
-    let arguments = format!("NULL, {}, {queue}, 20", i64::MAX);
-    let explain = EXPLAIN.replace("{arguments}", &arguments);
+    let explain = EXPLAIN.replace("{arguments}", arguments);
     client.query_one(&explain, &[]).await.unwrap();
     let answer: Value = client.query_one(&explain, &[]).await.unwrap().get(0);
     client.batch_execute("DEALLOCATE read_cost").await.unwrap();
@@ -67,6 +74,11 @@ async fn list_of_a_small_queue_does_not_read_the_jobs_of_others() {
         let (buffers, _) = cost(&client, statement, small).await;
         assert!(buffers < 300, "{buffers} buffers: {statement}");
     }
+    let types = "timestamptz, integer";
+    let (in_large, _) = cost_with(&client, JOB_COUNTS, types, &format!("NULL, {large}")).await;
+    let (in_small, _) = cost_with(&client, JOB_COUNTS, types, &format!("NULL, {small}")).await;
+    println!("counts: {in_large} buffers of a large queue, {in_small} of a small one");
+    assert!(in_small < 400, "{in_small} buffers");
 }
 
 #[tokio::test]

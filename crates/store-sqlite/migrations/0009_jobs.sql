@@ -144,7 +144,7 @@ CREATE TABLE job_end (
 ) STRICT;
 
 CREATE INDEX job_end_age ON job_end (failed, finished_at);
-CREATE INDEX job_end_of_failed ON job_end (job_id) WHERE failed = 1;
+CREATE INDEX job_end_of_failed ON job_end (queue_id, job_id) WHERE failed = 1;
 
 -- Progress and last error of jobs that have not ended.
 CREATE TABLE job_note (

@@ -28,6 +28,7 @@ const PUBLISH: &str = sql!("definition/publish");
 const VERSION_CREATE: &str = sql!("version/create");
 const VERSION_GET: &str = sql!("version/get");
 const VERSION_LIST: &str = sql!("version/list");
+const IS_OF: &str = sql!("definition/is_of");
 const IS_OPEN: &str = sql!("definition/is_open");
 const CHARGE: &str = sql!("workspace/charge_catalog");
 
@@ -178,6 +179,15 @@ pub(crate) fn is_open(
     id: DefinitionId,
 ) -> Result<bool, Fault> {
     session.one(IS_OPEN, [blob(workspace), blob(id)], |row| Ok(row.get(0)?))
+}
+
+/// Whether the definition is of this workspace, deleted or not.
+pub(crate) fn is_of(
+    session: &Session<'_>,
+    workspace: WorkspaceId,
+    id: DefinitionId,
+) -> Result<bool, Fault> {
+    session.one(IS_OF, [blob(workspace), blob(id)], |row| Ok(row.get(0)?))
 }
 
 fn definition(row: &Row<'_>) -> Result<Definition, Fault> {

@@ -30,6 +30,8 @@ mod options;
 mod prune;
 mod queue;
 mod queue_access;
+#[cfg(test)]
+mod read_cost;
 mod reader;
 mod request;
 mod row;

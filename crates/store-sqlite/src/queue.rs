@@ -260,7 +260,7 @@ fn update(session: &Session<'_>, name: &str, change: &QueueChange) -> Result<Que
     session.one(GET, [found.id], |row| Ok(queue_row(row)?.queue))
 }
 
-fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fault> {
+pub(crate) fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fault> {
     session.in_snapshot(|session| {
         let Some(found) = find(session, name)? else {
             return Ok(JobCounts::default());
@@ -270,14 +270,17 @@ fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fault> {
         let (due, scheduled) = session.one(COUNT_WAITING, row, |row| {
             Ok((row.count("due")?, row.count("scheduled")?))
         })?;
-        let (completed, failed) = session.one(COUNT_ENDED, [found.id], |row| {
-            Ok((row.count("completed")?, row.count("failed")?))
+        let running = u64::from(running(session, found.id)?);
+        let (jobs, failed) = session.one(COUNT_ENDED, [found.id], |row| {
+            Ok((row.count("jobs")?, row.count("failed")?))
         })?;
+        // Each job is in one state.
+        let others = fresh + due + scheduled + running + failed;
         Ok(JobCounts {
             ready: fresh + due,
             scheduled,
-            running: u64::from(running(session, found.id)?),
-            completed,
+            running,
+            completed: jobs.saturating_sub(others),
             failed,
         })
     })

@@ -104,9 +104,9 @@ const MAY_SCAN: [&str; 20] = [
     "migration/exists.sql",
     "migration/list.sql",
     "node/list.sql",
-    "node/spent_list.sql",
+    "node/spent_executions.sql",
     "queue/open_bytes.sql",
-    "queue/count_ended.sql",
+    "queue/list_ids.sql",
     "queue/count_ready.sql",
     "request/position.sql",
     "schema/dump.sql",
@@ -114,10 +114,12 @@ const MAY_SCAN: [&str; 20] = [
 ];
 /// Statements that may sort: two sorted halves of their limit; the runs of a line, which are few; all workspaces or queues for
 /// a top list; or the executions of one workspace.
-const MAY_SORT: [&str; 9] = [
+const MAY_SORT: [&str; 11] = [
     "drift/renumber_slots.sql",
     "drift/renumber_slots_high.sql",
     "job/list_fresh.sql",
+    "job/list_fresh_of_queue.sql",
+    "job/list_waiting_of_queue.sql",
     "job/prune.sql",
     "prune/finished.sql",
     "queue/overview.sql",

@@ -1,3 +1,2 @@
--- Lists the last runs that begin before a job, last first; ?2 NULL: of all queues.
-SELECT first_job, last_job FROM job_line
-WHERE first_job < ?1 AND (?2 IS NULL OR queue_id = ?2) ORDER BY first_job DESC LIMIT ?3
+-- Lists the last runs of all queues that begin before a job, last first.
+SELECT first_job, last_job FROM job_line WHERE first_job < ?1 ORDER BY first_job DESC LIMIT ?2

@@ -1,2 +1,2 @@
--- Lists a page of waiting jobs, newest first; ?2 NULL: of all queues.
-SELECT job_id FROM job_waiting WHERE job_id < ?1 AND (?2 IS NULL OR queue_id = ?2) ORDER BY job_id DESC LIMIT ?3
+-- Lists a page of waiting jobs of all queues, newest first.
+SELECT job_id FROM job_waiting NOT INDEXED WHERE job_id < ?1 ORDER BY job_id DESC LIMIT ?2

@@ -8,14 +8,23 @@ use leasehold_core::{JobId, JobStatus};
 use leasehold_store::Page;
 use leasehold_store::job::{Job, JobFilter};
 use leasehold_store::sql;
-use rusqlite::params;
+use rusqlite::{Row, params};
+
+/// How many jobs of all queues the list of a large queue looks at instead of all its own.
+const NEAR_JOBS: i64 = 1_000;
 
 const LIST: &str = sql!("job/list");
 const LIST_OF_QUEUE: &str = sql!("job/list_of_queue");
 const WAITING: &str = sql!("job/list_waiting");
+const NEWEST_WAITING: &str = sql!("job/list_newest_waiting");
+const WAITING_OF_QUEUE: &str = sql!("job/list_waiting_of_queue");
 const FRESH: &str = sql!("job/list_fresh");
+const FRESH_OF_QUEUE: &str = sql!("job/list_fresh_of_queue");
 const COMPLETED: &str = sql!("job/list_completed");
-const FAILED: &str = sql!("job/list_failed");
+const COMPLETED_OF_QUEUE: &str = sql!("job/list_completed_of_queue");
+const NEWEST_ENDED: &str = sql!("job/list_newest_ended");
+const FAILED_OF_QUEUE: &str = sql!("job/list_failed_of_queue");
+const QUEUES: &str = sql!("queue/list_ids");
 
 pub(crate) fn list(
     session: &Session<'_>,
@@ -38,12 +47,16 @@ pub(crate) fn list(
         };
         let mut leases = LeaseIndex::new();
         let ids = match filter.status {
-            None if queue.is_some() => query.ids(LIST_OF_QUEUE)?,
-            None => query.ids(LIST)?,
-            Some(JobStatus::Queued) => query.newest([query.ids(WAITING)?, query.fresh()?].concat()),
+            None => query.ids(LIST, LIST_OF_QUEUE)?,
+            Some(JobStatus::Queued) => {
+                let waiting = query.near_or_own(NEWEST_WAITING, WAITING, WAITING_OF_QUEUE)?;
+                query.newest([waiting, query.fresh()?].concat())
+            }
             Some(JobStatus::Running) => query.newest(leases.ids(session, queue)?),
-            Some(JobStatus::Completed) => query.ids(COMPLETED)?,
-            Some(JobStatus::Failed) => query.ids(FAILED)?,
+            Some(JobStatus::Completed) => {
+                query.near_or_own(NEWEST_ENDED, COMPLETED, COMPLETED_OF_QUEUE)?
+            }
+            Some(JobStatus::Failed) => query.failed()?,
         };
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
@@ -65,29 +78,82 @@ struct PageQuery<'a> {
 }
 
 impl PageQuery<'_> {
-    fn ids(&self, sql: &str) -> Result<Vec<i64>, Fault> {
-        let row = params![self.before, self.queue, self.rows];
+    /// Returns the ids that one of these statements finds: in all queues, or in this queue.
+    fn ids(&self, of_all: &str, of_queue: &str) -> Result<Vec<i64>, Fault> {
+        match self.queue {
+            None => {
+                let row = params![self.before, self.rows];
+                self.session.all(of_all, row, |row| Ok(row.get(0)?))
+            }
+            Some(queue) => self.ids_of(of_queue, queue),
+        }
+    }
+
+    fn ids_of(&self, sql: &str, queue: i64) -> Result<Vec<i64>, Fault> {
+        let row = params![self.before, self.rows, queue];
         self.session.all(sql, row, |row| Ok(row.get(0)?))
+    }
+
+    /// Looks among the newest jobs of all queues that `newest` lists. If few of them are of this queue, reads the jobs of the queue, whose number matters then.
+    fn near_or_own(&self, newest: &str, of_all: &str, of_queue: &str) -> Result<Vec<i64>, Fault> {
+        let Some(queue) = self.queue else {
+            return self.ids(of_all, of_queue);
+        };
+        let row = params![self.before, NEAR_JOBS, queue];
+        let newest: Vec<(i64, bool)> = self
+            .session
+            .all(newest, row, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let is_all = i64::try_from(newest.len()).is_ok_and(|found| found < NEAR_JOBS);
+        let own = newest.into_iter().filter(|(_, is_own)| *is_own);
+        let near: Vec<i64> = own.map(|(job, _)| job).take(self.most()).collect();
+        if is_all || near.len() == self.most() {
+            return Ok(near);
+        }
+        self.ids_of(of_queue, queue)
+    }
+
+    /// The index of failed jobs is ordered by queue, so that it serves lists and counts of a queue.
+    fn failed(&self) -> Result<Vec<i64>, Fault> {
+        let queues = match self.queue {
+            Some(queue) => return self.ids_of(FAILED_OF_QUEUE, queue),
+            None => self.session.all(QUEUES, [], |row| Ok(row.get(0)?))?,
+        };
+        let mut newest = Vec::new();
+        for queue in queues {
+            newest.extend(self.ids_of(FAILED_OF_QUEUE, queue)?);
+            newest = self.newest(newest);
+        }
+        Ok(newest)
     }
 
     /// Returns the ids of fresh jobs, from the runs of their lines.
     fn fresh(&self) -> Result<Vec<i64>, Fault> {
-        let row = params![self.before, self.queue, self.rows];
-        let runs = self.session.all(FRESH, row, |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-        })?;
-        let most = usize::try_from(self.rows).unwrap_or_default();
+        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        let runs = match self.queue {
+            None => {
+                let row = params![self.before, self.rows];
+                self.session.all(FRESH, row, read)?
+            }
+            Some(queue) => {
+                let row = params![self.before, self.rows, queue];
+                self.session.all(FRESH_OF_QUEUE, row, read)?
+            }
+        };
         let ids = runs
             .into_iter()
             .flat_map(|(first, last)| (first..=last.min(self.before - 1)).rev());
-        Ok(ids.take(most).collect())
+        Ok(ids.take(self.most()).collect())
+    }
+
+    fn most(&self) -> usize {
+        usize::try_from(self.rows).unwrap_or_default()
     }
 
     /// Returns those of the ids that belong on the page, newest first.
     fn newest(&self, mut ids: Vec<i64>) -> Vec<i64> {
         ids.retain(|id| *id < self.before);
         ids.sort_unstable_by(|one, other| other.cmp(one));
-        ids.truncate(usize::try_from(self.rows).unwrap_or_default());
+        ids.truncate(self.most());
         ids
     }
 }

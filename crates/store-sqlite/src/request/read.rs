@@ -1,5 +1,6 @@
 //! Reads requests: pages and the oldest ages. Writes nothing.
 
+use crate::definition;
 use crate::error::Fault;
 use crate::row::{Columns, SqliteRecord, before_id, blob, timestamp};
 use crate::session::Session;
@@ -36,6 +37,12 @@ pub(super) fn list(
         (Some(_), _, _) => LIST_OF_DEFINITION,
         (None, None, None) => LIST,
     };
+    // The index of definitions would lead through the requests of another workspace.
+    if let (Some(definition), Some(workspace)) = (filter.definition, filter.workspace)
+        && !definition::is_of(session, workspace, definition)?
+    {
+        return Ok(Vec::new());
+    }
     let row = params![
         filter.workspace.map(blob),
         status.map(RequestStatus::as_str),
@@ -62,4 +69,44 @@ pub(super) fn oldest(session: &Session<'_>) -> Result<Oldest, Fault> {
 
 pub(super) fn request(row: &Row<'_>) -> Result<Request, Fault> {
     Request::read(&SqliteRecord(row))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{SqliteOptions, SqliteStore};
+    use leasehold_store::{Clock, SchemaStore};
+    use leasehold_store_conformance::{Fixture, clock};
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn list_of_a_foreign_definition_reads_no_requests() {
+        let clock = clock();
+        let options = SqliteOptions {
+            clock: Clock::Manual(clock.clone()),
+            ..SqliteOptions::default()
+        };
+        let store = Arc::new(SqliteStore::open_in_memory(&options).unwrap());
+        store.schema_migrate().await.unwrap();
+        let f = Fixture::new(Arc::clone(&store) as Arc<_>, clock);
+        let (one, other) = (f.workspace(1).await, f.workspace(1).await);
+        f.enqueue(&one, 10).await;
+        f.enqueue(&other, 5_000).await;
+        let page = |definition| {
+            let filter = RequestFilter {
+                workspace: Some(one.workspace),
+                definition: Some(definition),
+                ..RequestFilter::default()
+            };
+            store.read("test", move |s| {
+                let found = list(s, &filter, Page::first(100))?;
+                Ok((found.len(), s.cost().steps))
+            })
+        };
+        let (found, steps) = page(other.definition).await.unwrap();
+        assert!(found == 0 && steps < 100, "{found} requests, {steps} steps");
+        assert_eq!(page(one.definition).await.unwrap().0, 10);
+    }
 }

@@ -1,0 +1,2 @@
+-- Lists the ids of all queues.
+SELECT id FROM queue
