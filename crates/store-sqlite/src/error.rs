@@ -40,6 +40,14 @@ impl Fault {
         }
     }
 
+    /// Whether SQLite was asked to stop: a read exceeded its limit.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        let Self::Sqlite(error) = self else {
+            return false;
+        };
+        error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
+    }
+
     /// Whether the store itself failed, and not one item of it: other items would fail too.
     pub(crate) fn is_of_store(&self) -> bool {
         !self.kind().concerns_one_item()

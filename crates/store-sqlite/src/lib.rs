@@ -32,6 +32,7 @@ mod queue;
 mod queue_access;
 #[cfg(test)]
 mod read_cost;
+mod read_limit;
 mod reader;
 mod request;
 mod row;

@@ -11,6 +11,9 @@ pub struct SqliteOptions {
     pub clock: Clock,
     /// Number of reader connections; at least one.
     pub readers: usize,
+    /// How long a read may take: its caller waits, and few reads run at once. Drift checks and diagnoses may take longer. Not for a store in memory, whose
+    /// reads share the writer's connection.
+    pub read_timeout: Duration,
     /// For the group commit: maximum number of operations in one commit (one fsync); at least one.
     pub max_group: usize,
     /// For the group commit: how long a group may take in operations that are already queued before it commits. An idle store never waits.
@@ -28,6 +31,7 @@ impl Default for SqliteOptions {
         Self {
             clock: Clock::Database,
             readers: 4,
+            read_timeout: Duration::from_secs(30),
             max_group: 256,
             max_group_time: Duration::from_millis(10),
             max_waiting: 4_096,
