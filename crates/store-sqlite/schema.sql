@@ -394,7 +394,8 @@ CREATE TABLE workflow_definition_version (
     CONSTRAINT workflow_definition_version_definition FOREIGN KEY (definition_id) REFERENCES workflow_definition (id),
     CONSTRAINT workflow_definition_version_id_length CHECK (length(id) = 16),
     CONSTRAINT workflow_definition_version_body CHECK (json_valid(body)),
-    CONSTRAINT workflow_definition_version_schema CHECK (json_valid(params_schema)),
+    -- Older versions, for example 3.40, take json_valid(NULL) for false.
+    CONSTRAINT workflow_definition_version_schema CHECK (params_schema IS NULL OR json_valid(params_schema)),
     CONSTRAINT workflow_definition_version_timeout CHECK (execution_timeout_ms > 0)
 ) STRICT;
 

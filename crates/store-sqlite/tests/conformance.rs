@@ -1,22 +1,36 @@
-//! The conformance suite, on a SQLite file and on an in-memory database.
+//! The conformance suite, on a SQLite file and on an in-memory database. Each case leaves an intact file.
 
+use crate::integrity;
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
 use leasehold_testkit::sized;
 
-async fn fixture(kind: BackendKind) -> Fixture {
-    let clock = clock();
-    let options = BackendOptions::default().clock(clock.clone());
-    let backend = TestBackend::with(kind, options).await;
-    Fixture::new(backend.store.clone(), clock).guarded(backend)
+/// Checks the file of a case when it ends.
+struct IntactFile(TestBackend);
+
+impl Drop for IntactFile {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            integrity::check(&self.0.file());
+        }
+    }
 }
 
 async fn file_fixture() -> Fixture {
-    fixture(BackendKind::Sqlite).await
+    let (fixture, backend) = fixture(BackendKind::Sqlite).await;
+    fixture.guarded(IntactFile(backend))
 }
 
 async fn memory_fixture() -> Fixture {
-    fixture(BackendKind::SqliteMemory).await
+    let (fixture, backend) = fixture(BackendKind::SqliteMemory).await;
+    fixture.guarded(backend)
+}
+
+async fn fixture(kind: BackendKind) -> (Fixture, TestBackend) {
+    let clock = clock();
+    let options = BackendOptions::default().clock(clock.clone());
+    let backend = TestBackend::with(kind, options).await;
+    (Fixture::new(backend.store.clone(), clock), backend)
 }
 
 mod file {

@@ -7,6 +7,7 @@ mod disk_full;
 mod drift;
 mod file_lock;
 mod history;
+mod integrity;
 mod job_cost;
 mod jobs;
 mod manual_writes;
