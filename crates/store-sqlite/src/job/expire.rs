@@ -70,13 +70,16 @@ fn requeue_expired_of(
     Ok(taken)
 }
 
+/// The token of a page, and the page or why it cannot be read.
+type ReadPage = (i64, Result<Page, Fault>);
+
 /// Returns pages with an expired lease that were not tried yet.
 fn expired_pages(
     session: &Session<'_>,
     queue: Option<i64>,
     most: usize,
     tried: &HashSet<i64>,
-) -> Result<Vec<(i64, Result<Page, Fault>)>, Fault> {
+) -> Result<Vec<ReadPage>, Fault> {
     let most = i64::try_from(most + tried.len()).unwrap_or(i64::MAX);
     let read = |row: &Row<'_>| Ok((row.get(0)?, lease::read(row)));
     let mut pages = match queue {
