@@ -3,6 +3,8 @@
 
 mod claims;
 mod jobs;
+mod named_locks;
+mod pruning;
 mod queues;
 mod requests;
 mod storm;
