@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod claims;
+mod heartbeats;
 mod jobs;
+mod keys;
 mod named_locks;
 mod pruning;
 mod queues;
