@@ -30,7 +30,7 @@ fn enqueue_many(
     new: &NewRequest,
 ) -> Vec<JoinHandle<RequestId>> {
     let calls = (0..CALLS).map(|_| {
-        let (f, t, id) = (Arc::clone(f), t.clone(), fresh_id());
+        let (f, t, id) = (Arc::clone(f), *t, fresh_id());
         let new = NewRequest { id, ..new.clone() };
         tokio::spawn(async move { f.enqueue_all(&t, vec![new]).await[0] })
     });
