@@ -1215,7 +1215,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_prune(completed_before timestamp with time zone, failed_before timestamp with time zone, most integer) RETURNS bigint
+CREATE FUNCTION public.leasehold_prune_requests(completed_before timestamp with time zone, completed_from timestamp with time zone, failed_before timestamp with time zone, failed_from timestamp with time zone, most integer) RETURNS TABLE(pruned bigint, completed_to timestamp with time zone, failed_to timestamp with time zone, more boolean)
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1224,8 +1224,10 @@ CREATE FUNCTION public.leasehold_prune(completed_before timestamp with time zone
 DECLARE
     last request_fold;
     doomed uuid[];
+    others uuid[];
     part uuid[];
-    pruned bigint := 0;
+    rest integer;
+    more_failed boolean;
     skipped integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
@@ -1236,23 +1238,72 @@ BEGIN
     DELETE FROM request_fold WHERE id = ANY (ARRAY(SELECT id FROM request_fold WHERE id < last.id FOR UPDATE SKIP LOCKED));
     DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM workspace_delta WHERE xid < pg_snapshot_xmin(last.position) FOR UPDATE SKIP LOCKED));
-    WITH old AS (
-        (SELECT request_id AS id FROM workflow_execution
-        WHERE status = 'COMPLETED' AND finished_at < completed_before ORDER BY finished_at LIMIT most)
-        UNION ALL
-        (SELECT id FROM workflow_execution_queue WHERE failed_at < failed_before ORDER BY failed_at LIMIT most)
-        LIMIT most
+    pruned := 0;
+    -- Reads `old` only as far as needed, so in the ordinary case only the requests to delete.
+    WITH old AS MATERIALIZED (
+        SELECT request_id AS id, finished_at AS at FROM workflow_execution
+        WHERE status = 'COMPLETED' AND finished_at < completed_before AND finished_at >= coalesce(completed_from, '-infinity')
+        ORDER BY finished_at LIMIT most * 10
+    ), free AS MATERIALIZED (
+        SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
+            SELECT 1 FROM workflow_execution_queue q
+            WHERE q.id = o.id AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
+                SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+            LIMIT 1 FOR UPDATE SKIP LOCKED
+        ) q LIMIT most
     )
-    SELECT array_agg(d.id) INTO doomed FROM (
-        SELECT q.id FROM workflow_execution_queue q
-        WHERE q.id = ANY (ARRAY(SELECT id FROM old)) AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
-            SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
-        FOR UPDATE OF q SKIP LOCKED
-    ) d;
-    -- First all in one part; if a row is locked, each request in a part of its own.
-    FOR try IN 0..coalesce(cardinality(doomed), 0) LOOP
-        EXIT WHEN doomed IS NULL OR skipped > 10;
-        part := CASE WHEN try = 0 THEN doomed ELSE doomed[try:try] END;
+    SELECT array_agg(f.id), coalesce(CASE WHEN count(*) < most THEN (SELECT max(o.at) FROM old o) ELSE max(f.at) END, completed_from),
+        CASE WHEN count(*) < most THEN (SELECT count(*) FROM old) = most * 10 ELSE true END
+    INTO doomed, completed_to, more FROM free f;
+    rest := most - coalesce(cardinality(doomed), 0);
+    WITH old AS MATERIALIZED (
+        SELECT id, failed_at AS at FROM workflow_execution_queue
+        WHERE failed_at < failed_before AND failed_at >= coalesce(failed_from, '-infinity')
+        ORDER BY failed_at LIMIT most * 10
+    ), free AS MATERIALIZED (
+        SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
+            SELECT 1 FROM workflow_execution_queue q
+            WHERE q.id = o.id AND NOT EXISTS (
+                SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+            LIMIT 1 FOR UPDATE SKIP LOCKED
+        ) q LIMIT rest
+    )
+    SELECT array_agg(f.id), coalesce(CASE WHEN count(*) < rest THEN (SELECT max(o.at) FROM old o) ELSE max(f.at) END, failed_from),
+        CASE WHEN count(*) < rest THEN (SELECT count(*) FROM old) = most * 10 ELSE true END
+    INTO others, failed_to, more_failed FROM free f;
+    doomed := doomed || others;
+    more := more OR more_failed;
+    -- First all in one part. If one of them has a locked row, those without one. If another was locked meanwhile, each in a part of its own.
+    FOR try IN 0 .. coalesce(cardinality(doomed), 0) + 1 LOOP
+        IF try = 1 THEN
+            WITH execution AS MATERIALIZED (
+                SELECT e.id, e.request_id FROM workflow_execution e WHERE e.request_id = ANY (doomed)
+            ), free_execution AS MATERIALIZED (
+                SELECT e.id FROM workflow_execution e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
+            ), free_graph AS MATERIALIZED (
+                SELECT g.execution_id FROM execution_graph g
+                WHERE g.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
+            ), free_node AS MATERIALIZED (
+                SELECT n.execution_id, n.node FROM execution_node n
+                WHERE n.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
+            ), free_event AS MATERIALIZED (
+                SELECT e.id FROM request_event e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
+            ), locked AS (
+                SELECT e.request_id FROM execution e WHERE e.id NOT IN (SELECT f.id FROM free_execution f)
+                UNION ALL
+                SELECT e.request_id FROM execution e JOIN execution_graph g ON g.execution_id = e.id
+                WHERE g.execution_id NOT IN (SELECT f.execution_id FROM free_graph f)
+                UNION ALL
+                SELECT e.request_id FROM execution e JOIN execution_node n ON n.execution_id = e.id
+                WHERE (n.execution_id, n.node) NOT IN (SELECT f.execution_id, f.node FROM free_node f)
+                UNION ALL
+                SELECT e.request_id FROM request_event e
+                WHERE e.request_id = ANY (doomed) AND e.id NOT IN (SELECT f.id FROM free_event f)
+            )
+            SELECT array_agg(d.id) INTO doomed FROM unnest(doomed) AS d (id) WHERE d.id NOT IN (SELECT l.request_id FROM locked l);
+        END IF;
+        EXIT WHEN doomed IS NULL OR skipped > 10 OR try > cardinality(doomed) + 1;
+        part := CASE WHEN try <= 1 THEN doomed ELSE doomed[try - 1:try - 1] END;
         BEGIN
             WITH kept AS (
                 INSERT INTO kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
@@ -1275,12 +1326,17 @@ BEGIN
                 FROM gone GROUP BY workspace_id
             )
             SELECT pruned + count(*) INTO pruned FROM gone;
-            EXIT WHEN try = 0;
+            EXIT WHEN try <= 1;
         EXCEPTION WHEN lock_not_available THEN
-            skipped := skipped + (try > 0)::integer;
+            skipped := skipped + (try > 1)::integer;
         END;
     END LOOP;
-    RETURN pruned;
+    -- Many requests may have ended at the same time. If none of them could be deleted, the next call begins after it.
+    IF pruned = 0 THEN
+        completed_to := CASE WHEN completed_to <= completed_from THEN completed_from + interval '1 microsecond' ELSE completed_to END;
+        failed_to := CASE WHEN failed_to <= failed_from THEN failed_from + interval '1 microsecond' ELSE failed_to END;
+    END IF;
+    RETURN NEXT;
 END
 $$;
 

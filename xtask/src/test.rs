@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
         minutes(begun.elapsed())
     );
     history.sort(&mut programs);
-    let postgres = Cluster::start(&[])?;
+    let postgres = Cluster::start(&[])?.without_deadlock_check();
     println!("test: PostgreSQL runs at {}", postgres.url());
     let files = temporary_files()?;
     println!("test: temporary files are in {}", files.path().display());

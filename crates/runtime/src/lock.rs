@@ -1,8 +1,8 @@
 //! A named lock that is acquired, extended while it is in use, and released. The store decides whether it is held.
 
 use crate::error::Result;
-use leasehold_store::Store;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
+use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -50,12 +50,16 @@ struct State {
     held: Option<HeldLock>,
     /// Closed permanently: never acquired again.
     closed: bool,
+    /// Whether another transaction had locked the row at the last attempt to acquire the lock.
+    is_row_locked: bool,
 }
 
 struct HeldLock {
     token: LockToken,
-    /// When the last successful acquire or extend was sent.
-    confirmed: Instant,
+    /// When the last attempt to acquire or extend it was sent that the store answered.
+    tried: Instant,
+    /// How often in a row it was not extended because another transaction has locked its row.
+    missed: u32,
 }
 
 impl NamedLock {
@@ -82,6 +86,8 @@ impl NamedLock {
 
     /// Acquires the lock, or extends it if it is held. Returns none if another owner holds it or if it was closed. Runs a statement only
     /// when the lock must be acquired or extended.
+    ///
+    /// While another transaction has locked the lock's row in the store, nobody can acquire the lock: its holder keeps it, and the others wait.
     pub async fn acquire_or_extend(&self) -> Result<Option<LockToken>> {
         let inner = self.0.clone();
         run_to_completion(async move { inner.acquire_or_extend().await }).await
@@ -141,15 +147,13 @@ impl Inner {
         let sent = Instant::now();
         if let Some(mine) = state.held.as_mut() {
             // Half the interval, since the timer of the caller may fire a little early.
-            if sent - mine.confirmed < self.options.extend_interval() / 2 {
+            if sent - mine.tried < self.options.extend_interval() / 2 {
                 return Ok(Some(mine.token.clone()));
             }
-            let extended = self
-                .store
-                .lock_extend(&mine.token, self.options.at_most_for)
-                .await?;
-            if extended {
-                mine.confirmed = sent;
+            let at_most_for = self.options.at_most_for;
+            let extended = self.store.lock_extend(&mine.token, at_most_for).await;
+            if self.keeps(mine, extended)? {
+                mine.tried = sent;
                 return Ok(Some(mine.token.clone()));
             }
             self.log_lost();
@@ -160,12 +164,23 @@ impl Inner {
             owner: self.owner.clone(),
             at_most_for: self.options.at_most_for,
         };
-        match self.store.lock_acquire(&request).await? {
+        let acquired = match self.store.lock_acquire(&request).await {
+            Err(error) if matches!(error.kind, ErrorKind::Contended(_)) => {
+                if !std::mem::replace(&mut state.is_row_locked, true) {
+                    tracing::warn!(lock = self.name, %error, "row of a free lock is locked in the store; nobody can acquire it");
+                }
+                return Ok(None);
+            }
+            acquired => acquired?,
+        };
+        state.is_row_locked = false;
+        match acquired {
             LockAcquired::Acquired { token, .. } => {
                 tracing::debug!(lock = self.name, owner = self.owner, "lock acquired");
                 state.held = Some(HeldLock {
                     token: token.clone(),
-                    confirmed: sent,
+                    tried: sent,
+                    missed: 0,
                 });
                 Ok(Some(token))
             }
@@ -174,6 +189,24 @@ impl Inner {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether the lock is still held after an attempt to extend it.
+    fn keeps(&self, mine: &mut HeldLock, extended: leasehold_store::Result<bool>) -> Result<bool> {
+        if !matches!(&extended, Err(error) if matches!(error.kind, ErrorKind::Contended(_))) {
+            mine.missed = 0;
+            return Ok(extended?);
+        }
+        mine.missed += 1;
+        // A claim of this process locks the row for a moment.
+        if mine.missed == 2 {
+            tracing::warn!(
+                lock = self.name,
+                owner = self.owner,
+                "row of a held lock is locked in the store; its holder keeps it"
+            );
+        }
+        Ok(true)
     }
 
     fn log_lost(&self) {

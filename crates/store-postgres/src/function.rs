@@ -167,7 +167,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_rebuild",
         "leasehold_fold",
         "leasehold_promote_due",
-        "leasehold_prune",
+        "leasehold_prune_requests",
         "leasehold_uuid7",
         "leasehold_is_readable",
         "leasehold_check_options",

@@ -1,5 +1,6 @@
 //! Named locks in PostgreSQL.
 
+use crate::error::{self, is_lock_timeout};
 use crate::row::{self, micros};
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
@@ -59,8 +60,26 @@ impl LockStore for PostgresStore {
                     &micros(at_most_for),
                 ],
             )
+            .await;
+        let has_waited = match extended {
+            Ok(rows) if !rows.is_empty() => return Ok(true),
+            Ok(_) => false,
+            Err(error) if is_lock_timeout(&error) => true,
+            Err(error) => return Err(error),
+        };
+        let record = self
+            .heartbeat(
+                "lock_extend",
+                sql!("lock/record"),
+                &[&token.name, &token.owner, &token.token],
+            )
             .await?;
-        Ok(!extended.is_empty())
+        let is = |column| record.iter().any(|row| row.get::<_, bool>(column));
+        // While another transaction has locked the row, nobody can acquire the lock, even if its time has passed.
+        match is("names_holder") && (has_waited || !is("is_free")) {
+            true => Err(error::busy("lock_extend")),
+            false => Ok(false),
+        }
     }
 
     async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {

@@ -8,6 +8,7 @@ use crate::job::notification::JobNotifier;
 use crate::notification::Notifier;
 use crate::options::PostgresOptions;
 use crate::pool::{self, Connection, Connections, Purpose};
+use crate::prune::PruneScan;
 use leasehold_core::Timestamp;
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
@@ -30,6 +31,7 @@ pub struct PostgresStore {
     pub(crate) job_notifier: Arc<JobNotifier>,
     /// The scans for expired claims of requests.
     pub(crate) request_expiry: Arc<Mutex<ExpiryScan>>,
+    pub(crate) prune_scan: Arc<Mutex<PruneScan>>,
     pub(crate) versions: Arc<VersionCache>,
     pub(crate) unended: Arc<UnendedExecutions>,
     pub(crate) crash_markers: CrashMarkers,
@@ -49,6 +51,7 @@ impl PostgresStore {
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
             request_expiry: Arc::default(),
+            prune_scan: Arc::default(),
             versions: Arc::default(),
             unended: Arc::default(),
             crash_markers: CrashMarkers::default(),

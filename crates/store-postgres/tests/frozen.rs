@@ -1,22 +1,23 @@
 //! A PostgreSQL server that is frozen, not dead: it acknowledges every packet and answers nothing. Every call ends by its own limit.
 #![allow(clippy::unwrap_used)]
 
-use leasehold_core::JsonText;
-use leasehold_core::job::JobClaim;
+use leasehold_core::job::{JobClaim, JobRef};
+use leasehold_core::{JobId, JsonText};
 use leasehold_store::job::NewJob;
 use leasehold_store::lock::LockRequest;
 use leasehold_store::prune::Prune;
-use leasehold_store::request::Claim;
-use leasehold_store::{ErrorKind, Result, Store};
+use leasehold_store::request::{Claim, ClaimRef};
+use leasehold_store::{ErrorKind, Result, Store, fresh_id};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
-use leasehold_testkit::{eventually, fresh_cluster};
+use leasehold_testkit::{eventually, fresh_cluster, sized};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
 /// More than every limit of the test together.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(30);
 
 fn claim() -> Claim {
     Claim {
@@ -25,6 +26,20 @@ fn claim() -> Claim {
         lease: Duration::from_secs(30),
         lock: None,
     }
+}
+
+fn no_request() -> Vec<ClaimRef> {
+    vec![ClaimRef {
+        request: fresh_id(),
+        token: 1,
+    }]
+}
+
+fn no_job() -> Vec<JobRef> {
+    vec![JobRef {
+        job: JobId(1),
+        token: 1,
+    }]
 }
 
 async fn fails<T: std::fmt::Debug>(name: &str, call: impl Future<Output = Result<T>>) {
@@ -66,7 +81,10 @@ async fn calls_to_a_frozen_server_fail_as_unavailable_and_succeed_when_it_goes_o
 
     let frozen = block_in_place(|| cluster.freeze());
     let (request_claim, prune) = (claim(), Prune::default());
+    let (requests, jobs) = (no_request(), no_job());
     tokio::join!(
+        fails("request_renew", store.request_renew("me", &requests, LEASE)),
+        fails("job_renew", store.job_renew("me", &jobs, LEASE)),
         fails("now", store.now()),
         fails("job_enqueue", store.job_enqueue(&job)),
         fails("request_claim", store.request_claim(&request_claim)),
@@ -81,4 +99,49 @@ async fn calls_to_a_frozen_server_fail_as_unavailable_and_succeed_when_it_goes_o
     assert!(is_back.await, "the store did not reconnect");
     let claimed = store.job_claim(&job_claim).await.unwrap();
     assert_eq!(claimed.jobs.len(), 1);
+}
+
+/// A renewal is repeated, so it gives up sooner than a call.
+#[tokio::test(flavor = "multi_thread")]
+async fn renewals_on_a_frozen_server_fail_sooner_than_calls() {
+    let cluster = block_in_place(|| fresh_cluster(&[("fsync", "off")]));
+    let options = PostgresOptions {
+        connect_timeout: Duration::from_secs(1),
+        call_timeout: Duration::from_secs(60),
+        ..PostgresOptions::new(cluster.url())
+    };
+    let store: Arc<dyn Store> = Arc::new(PostgresStore::new(&options).unwrap());
+    store.schema_migrate().await.unwrap();
+    let renew = || store.request_renew("me", &[], LEASE);
+    let renew_jobs = || store.job_renew("me", &[], LEASE);
+    // A connection for each. A connection that was used once or twice discards its plans first, which has a limit of its own.
+    for _ in 0..3 {
+        let (one, other) = tokio::join!(renew(), renew_jobs());
+        assert!(one.is_ok() && other.is_ok());
+    }
+    for _ in 0..4 {
+        store.workspace_find("none").await.unwrap();
+    }
+
+    let frozen = block_in_place(|| cluster.freeze());
+    let begun = Instant::now();
+    let read = async {
+        // Only in a full run.
+        if sized(false, true) {
+            fails("workspace_find", store.workspace_find("none")).await;
+            let waited = begun.elapsed();
+            assert!(waited >= Duration::from_secs(30) && waited < Duration::from_secs(40));
+        }
+    };
+    let renewals = async {
+        tokio::join!(
+            fails("request_renew", renew()),
+            fails("job_renew", renew_jobs())
+        );
+        let waited = begun.elapsed();
+        let is_limited = waited >= Duration::from_secs(10) && waited < Duration::from_secs(20);
+        assert!(is_limited, "{waited:?}");
+    };
+    tokio::join!(read, renewals);
+    block_in_place(|| drop(frozen));
 }

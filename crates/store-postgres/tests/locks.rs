@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod claims;
+mod heartbeats;
 mod jobs;
+mod keys;
+mod named_locks;
+mod pruning;
 mod queues;
 mod requests;
 mod storm;

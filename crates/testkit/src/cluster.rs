@@ -1,9 +1,11 @@
-//! A throwaway PostgreSQL cluster: its directory, port and settings. Controls the server by signals, never by SQL.
+//! A throwaway PostgreSQL cluster: its directory, port and settings, and the check that no transactions deadlocked in it. Controls the server by
+//! signals, never by SQL.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::frozen::FrozenServer;
 use crate::os_user::OsUser;
@@ -12,13 +14,19 @@ use crate::server::{Server, ServerKind};
 
 /// Initializes the cluster and runs the server.
 const POSTGRES: &str = include_str!("postgres.sh");
+/// What the server logs when it ends a deadlock.
+const DEADLOCK: &str = "ERROR:  deadlock detected";
 
 /// A private PostgreSQL server in its own directory, on a free loopback port, that a test may stop, kill and restart.
 ///
 /// `track_commit_timestamp` is on, and the server is durable (`fsync` and `synchronous_commit` are on). It stops, and its
 /// directory is removed, when the handle is dropped or the process exits, even by `kill -9`. All methods block the thread.
+///
+/// Dropping the handle panics if transactions deadlocked in any of its databases. The server's log tells, because the counters of
+/// `pg_stat_database` vanish when the server crashes.
 pub struct Cluster {
     server: Server<Postgres>,
+    checks_deadlocks: bool,
 }
 
 struct Postgres {
@@ -84,7 +92,24 @@ impl Cluster {
         };
         Ok(Self {
             server: Server::start(OsUser::for_postgres()?, kind)?,
+            checks_deadlocks: true,
         })
+    }
+
+    /// Does not check for deadlocks when the handle is dropped: each test checks its own database.
+    #[must_use]
+    pub fn without_deadlock_check(mut self) -> Self {
+        self.checks_deadlocks = false;
+        self
+    }
+
+    /// Returns how many deadlocks the server has ended since it was initialized, crashes included.
+    ///
+    /// # Errors
+    /// When the server's log cannot be read.
+    pub fn deadlocks(&self) -> io::Result<usize> {
+        let log = fs::read(self.directory().join("log"))?;
+        Ok(String::from_utf8_lossy(&log).matches(DEADLOCK).count())
     }
 
     /// The address of the maintenance database.
@@ -136,6 +161,21 @@ impl Cluster {
     pub fn restart_immediate(&mut self) -> io::Result<()> {
         self.server.end("QUIT")?;
         self.server.start_again()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if !self.checks_deadlocks || thread::panicking() {
+            return;
+        }
+        let deadlocks = self.deadlocks();
+        let deadlocks = deadlocks
+            .unwrap_or_else(|error| panic!("failed to read the log of PostgreSQL: {error}"));
+        assert!(
+            deadlocks == 0,
+            "PostgreSQL detected {deadlocks} deadlocks in the cluster of this test"
+        );
     }
 }
 

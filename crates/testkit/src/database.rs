@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use tokio_postgres::error::SqlState;
+
 use crate::postgres::try_connect;
 use crate::reuse::{Baseline, recycle};
 use crate::statement::{DATABASE_DEADLOCKS, DATABASE_DISCONNECT, DATABASE_DROP, fill};
@@ -48,8 +50,8 @@ impl TestDatabase {
 }
 
 impl Drop for TestDatabase {
-    /// Ignores errors, since the test may have stopped the server, but waits, so that databases do not accumulate. Runs on
-    /// its own thread because a runtime cannot be entered from inside another.
+    /// Waits, so that databases do not accumulate. Runs on its own thread because a runtime cannot be entered from inside another. A server that a
+    /// test has stopped cannot be asked; the log of its cluster tells of deadlocks when the cluster is dropped.
     fn drop(&mut self) {
         let name = std::mem::take(&mut self.name);
         let server_url = std::mem::take(&mut self.server_url);
@@ -57,18 +59,44 @@ impl Drop for TestDatabase {
         let dropping = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
-                .build()
-                .ok()?;
-            let removed = runtime.block_on(async {
-                tokio::time::timeout(DROP_TIMEOUT, remove(&server_url, &name, baseline)).await
-            });
-            removed.ok()?.ok()
+                .build();
+            let runtime = runtime.map_err(|error| error.to_string())?;
+            runtime.block_on(async {
+                let removing = remove(&server_url, &name, baseline);
+                match tokio::time::timeout(DROP_TIMEOUT, removing).await {
+                    Ok(Err(error)) if is_gone(&error) => Ok(0),
+                    Ok(removed) => removed.map_err(|error| format!("{error:?}")),
+                    Err(_) => Err(format!("no answer in {DROP_TIMEOUT:?}")),
+                }
+            })
         });
-        let deadlocks = dropping.join().ok().flatten().unwrap_or_default();
+        let removed = dropping.join();
+        if thread::panicking() {
+            return;
+        }
+        let removed = removed.unwrap_or_else(|_| Err("the thread panicked".to_owned()));
+        let deadlocks = removed.unwrap_or_else(|error| {
+            panic!("failed to check and remove the database of this test: {error}")
+        });
         assert!(
-            deadlocks == 0 || thread::panicking(),
+            deadlocks == 0,
             "PostgreSQL detected {deadlocks} deadlocks in the database of this test"
         );
+    }
+}
+
+/// Whether the server does not run, or stops.
+fn is_gone(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        Some(code) => {
+            let stopping = [
+                SqlState::ADMIN_SHUTDOWN,
+                SqlState::CRASH_SHUTDOWN,
+                SqlState::CANNOT_CONNECT_NOW,
+            ];
+            stopping.contains(code)
+        }
+        None => true,
     }
 }
 

@@ -30,7 +30,7 @@ impl TestPostgres {
         SHARED.get_or_init(|| match std::env::var(SERVER_VARIABLE) {
             Ok(url) => Self { url, own: None },
             Err(_) => {
-                let cluster = fresh_cluster(&[]);
+                let cluster = fresh_cluster(&[]).without_deadlock_check();
                 Self {
                     url: cluster.url(),
                     own: Some(cluster),

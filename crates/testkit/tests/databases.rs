@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use leasehold_testkit::{TestDatabase, TestPostgres};
+use leasehold_testkit::TestPostgres;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
@@ -118,8 +118,8 @@ async fn database_with_a_changed_schema_is_not_reused() {
 }
 
 /// Two transactions lock two rows in opposite order.
-async fn deadlock(database: &TestDatabase) {
-    let (one, other) = tokio::join!(connect(database.url()), connect(database.url()));
+pub(crate) async fn deadlock(url: &str) {
+    let (one, other) = tokio::join!(connect(url), connect(url));
     one.batch_execute(PAIR_CREATE).await.unwrap();
     for (client, row) in [(&one, 1), (&other, 2)] {
         client.batch_execute(PAIR_BEGIN).await.unwrap();
@@ -141,7 +141,7 @@ async fn test_fails_if_transactions_deadlocked_in_its_database() {
     let template = seeded_template("deadlock").await;
     let reused = server.reused_database(&template).await;
     for database in [fresh, reused] {
-        deadlock(&database).await;
+        deadlock(database.url()).await;
         let name = database.name().to_owned();
         let failed = catch_unwind(AssertUnwindSafe(|| drop(database))).unwrap_err();
         let message = failed.downcast_ref::<String>().unwrap();

@@ -2,15 +2,18 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use leasehold_testkit::{Cluster, SERVER_VARIABLE, fresh_cluster, wait_until};
+use crate::databases::deadlock;
+use leasehold_testkit::{Cluster, SERVER_VARIABLE, TestPostgres, fresh_cluster, wait_until};
 use tokio_postgres::{Client, NoTls};
 
 const TABLE_CREATE: &str = include_str!("sql/table_create.sql");
 const TABLE_COUNT: &str = include_str!("sql/table_count.sql");
+const TEMPLATE_MARK: &str = include_str!("sql/template_mark.sql");
 const SETTING: &str = include_str!("sql/setting.sql");
 const TIMEOUT: Duration = Duration::from_secs(180);
 
@@ -61,6 +64,35 @@ async fn cluster_survives_a_crash_a_kill_and_a_stop() {
     cluster.start_again().unwrap();
     assert_eq!(cluster.url(), url);
     assert_row_exists(&cluster).await;
+}
+
+/// The counters of PostgreSQL vanish in the crash.
+#[tokio::test(flavor = "multi_thread")]
+async fn test_fails_if_transactions_deadlocked_in_its_cluster_before_a_crash() {
+    let mut cluster = fresh_cluster(&[]);
+    deadlock(&cluster.url()).await;
+    assert_eq!(cluster.deadlocks().unwrap(), 1);
+    cluster.restart_immediate().unwrap();
+    let failed = catch_unwind(AssertUnwindSafe(|| drop(cluster))).unwrap_err();
+    let message = failed.downcast_ref::<String>().unwrap();
+    assert_eq!(
+        message,
+        "PostgreSQL detected 1 deadlocks in the cluster of this test"
+    );
+}
+
+/// A database that its server cannot be asked about must not pass as one without deadlocks.
+#[tokio::test(flavor = "multi_thread")]
+async fn test_fails_if_its_database_cannot_be_checked() {
+    let cluster = fresh_cluster(&[]);
+    let server = TestPostgres::at(cluster.url());
+    let database = server.fresh_database(None).await;
+    let client = connect(&cluster.url()).await;
+    let mark = TEMPLATE_MARK.replace("{name}", database.name());
+    client.batch_execute(&mark).await.unwrap();
+    let failed = catch_unwind(AssertUnwindSafe(|| drop(database))).unwrap_err();
+    let message = failed.downcast_ref::<String>().unwrap();
+    assert!(message.contains("failed to check"), "{message}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! A forgotten transaction holds row locks on one tenant's rows, while two other tenants work: locks of each kind alone, then of all kinds together; then of
-//! a tenant whose jobs are in one page of leases with those of others.
+//! A forgotten transaction holds row locks on one tenant's rows, while it and two other tenants work: locks of some kinds, then of all kinds together; then
+//! of a tenant whose jobs are in one page of leases with those of others.
 
 use crate::ALONE;
 use crate::locks::connect;
 use crate::neighbour::{Measured, Neighbour, short_graph};
 use crate::server_process::ServerProcess;
 use crate::tenant::{Tenant, document, text};
+use crate::victim::{KINDS, Victim, cancel};
 use leasehold_testkit::{TestPostgres, eventually, sized, temp_dir};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -13,43 +14,22 @@ use tokio_postgres::Client;
 
 const LOCK_KIND: &str = include_str!("sql/lock_kind.sql");
 const HOLD_LOCK: &str = include_str!("sql/hold_lock.sql");
-const ANOTHER_LOCK: &str = include_str!("sql/another_lock.sql");
+const LIST_TABLES: &str = include_str!("sql/list_tables.sql");
 
-const QUEUE: &str = "held";
-/// Executions of the tenant whose rows are locked.
-const EXECUTIONS: usize = 3;
+pub(crate) const QUEUE: &str = "held";
 /// How long the two tenants run without locks first.
 const QUIET_SECONDS: f64 = 2.0;
 /// Slower calls than this have waited for a lock.
 const PROMPT: Duration = Duration::from_millis(800);
-
-/// The tables whose rows are locked, and which of their rows.
-const KINDS: [(&str, &str); 18] = [
-    ("workflow_execution_queue", "id = '{request}'"),
-    ("workflow_execution", "request_id = '{request}'"),
-    ("request_event", "request_id = '{request}'"),
-    ("execution_graph", "execution_id = '{execution}'"),
-    ("execution_node", "execution_id = '{execution}'"),
-    ("job", "execution_id = '{execution}'"),
-    ("job_lease", "token = {page}"),
-    ("job_cursor", "true"),
-    ("job_limit", "true"),
-    ("queue", "name = '{queue}'"),
-    ("workspace", "id = '{workspace}'"),
-    ("workspace_turn", "workspace_id = '{workspace}'"),
-    ("workflow_definition", "workspace_id = '{workspace}'"),
-    (
-        "workflow_definition_version",
-        "workspace_id = '{workspace}'",
-    ),
-    ("api_key", "workspace_id = '{workspace}'"),
-    ("request_fold", "true"),
-    ("instance", "true"),
-    ("shedlock", "name = 'another'"),
+/// Finished requests are pruned all the while.
+const PRUNE: [(&str, &str); 2] = [
+    ("LEASEHOLD__RETENTION__COMPLETED", "3s"),
+    ("LEASEHOLD__RETENTION__INTERVAL", "1s"),
 ];
+
 /// Kinds that are locked at once. A full run locks one after the other.
 fn group() -> usize {
-    sized(3, 1)
+    sized(5, 1)
 }
 
 /// How long the locks of some kinds, or of all, are held.
@@ -57,49 +37,15 @@ fn hold_seconds() -> f64 {
     sized(1.2, 30.0)
 }
 
-/// What the locks are taken on.
-struct Victim {
-    tenant: Tenant,
-    request: String,
-    execution: String,
-    /// The token of a page of leases.
-    page: i64,
-}
-
-impl Victim {
-    async fn lock(&self, operator: &Client, (table, condition): (&str, &str)) {
-        let condition = condition
-            .replace("{request}", &self.request)
-            .replace("{execution}", &self.execution)
-            .replace("{workspace}", &self.tenant.workspace)
-            .replace("{page}", &self.page.to_string())
-            .replace("{queue}", QUEUE);
-        let statement = LOCK_KIND
-            .replace("{table}", table)
-            .replace("{condition}", &condition);
-        let row = operator.query_one(&statement, &[]).await.unwrap();
-        assert!(row.get::<_, i64>("locked") > 0, "no {table} is locked");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locked_rows_of_every_kind_fail_and_delay_nothing_of_other_tenants() {
     let _alone = ALONE.lock().await;
     let database = TestPostgres::shared().fresh_database(None).await;
     let data = temp_dir();
-    let mut served = ServerProcess::start_with(database.url(), data.path(), &[]);
-    let operator = connect(&database).await;
-    operator.batch_execute(ANOTHER_LOCK).await.unwrap();
-    let tenant = served.tenant("victim", "ENTERPRISE").await;
-    let definition = publish(&tenant, &task_graph()).await;
-    let requests = start_tasks(&served, &tenant, &definition, EXECUTIONS).await;
-    let jobs = claim_jobs(&served, 1).await;
-    let victim = Victim {
-        execution: execution(&tenant, &requests[0]).await,
-        request: requests[0].clone(),
-        page: jobs[0]["token"].as_i64().unwrap(),
-        tenant,
-    };
+    let mut served = ServerProcess::start_with(database.url(), data.path(), &PRUNE);
+    let locker = connect(&database).await;
+    assert_every_table(&locker).await;
+    let victim = Victim::start(&served, connect(&database).await).await;
     let mut others = Vec::new();
     for name in ["first", "second"] {
         let tenant = served.tenant(name, "PRO").await;
@@ -107,44 +53,47 @@ async fn locked_rows_of_every_kind_fail_and_delay_nothing_of_other_tenants() {
         others.push((tenant, definition));
     }
 
-    let quiet = measure(&others, &operator, QUIET_SECONDS).await;
-    for kinds in KINDS.chunks(group()) {
-        operator.batch_execute("BEGIN").await.unwrap();
-        for kind in kinds {
-            victim.lock(&operator, *kind).await;
-        }
-        let held = measure(&others, &operator, hold_seconds()).await;
-        operator.batch_execute("ROLLBACK").await.unwrap();
+    let quiet = measure(&others, &locker, QUIET_SECONDS).await;
+    let groups = KINDS.chunks(group()).map(|kinds| (kinds, hold_seconds()));
+    for (kinds, seconds) in groups.chain([(KINDS.as_slice(), hold_seconds() * 2.0)]) {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.0).collect();
-        assert_undisturbed(&names.join(", "), &quiet, &held, hold_seconds());
+        let names = names.join(", ");
+        let running = victim.start_phase().await;
+        locker.batch_execute("BEGIN").await.unwrap();
+        for kind in kinds {
+            victim.lock(&locker, *kind).await;
+        }
+        let cancels = victim.cancel(&running, 20).await;
+        let held = measure(&others, &locker, seconds).await;
+        locker.batch_execute("ROLLBACK").await.unwrap();
+        for cancelling in cancels {
+            cancelling.await.unwrap();
+        }
+        cancel(victim.tenant.clone(), running).await;
+        assert_undisturbed(&names, &quiet, &held, seconds);
+        assert!(served.is_running(), "{}", served.log());
     }
-
-    operator.batch_execute("BEGIN").await.unwrap();
-    for kind in KINDS {
-        victim.lock(&operator, kind).await;
-    }
-    // These wait for the locked request.
-    let cancels: Vec<_> = (0..20)
-        .map(|_| {
-            let (tenant, tail) = (
-                victim.tenant.clone(),
-                format!("/requests/{}/cancel", victim.request),
-            );
-            tokio::spawn(async move { tenant.call("POST", &tail, Some(b"{}")).await.unwrap() })
-        })
-        .collect();
-    let seconds = hold_seconds() * 2.0;
-    let held = measure(&others, &operator, seconds).await;
-    operator.batch_execute("ROLLBACK").await.unwrap();
-    for cancel in cancels {
-        let answer = cancel.await.unwrap();
-        let expected = matches!(answer.status, 200 | 202 | 409 | 503);
-        assert!(expected, "{}: {}", answer.status, answer.text());
-    }
-    assert_undisturbed("all kinds", &quiet, &held, seconds);
-    assert_recovered(&victim.tenant, &requests).await;
-    assert!(served.is_running(), "{}", served.log());
+    assert_recovered(&victim.tenant).await;
+    victim.stop().await;
     served.stop();
+}
+
+async fn assert_every_table(client: &Client) {
+    let rows = client.query(LIST_TABLES, &[]).await.unwrap();
+    let mut tables: Vec<String> = rows.iter().map(|row| row.get("tablename")).collect();
+    let mut locked = KINDS.map(|kind| kind.0);
+    tables.sort_unstable();
+    locked.sort_unstable();
+    assert_eq!(tables, locked, "rows of every table are locked");
+}
+
+/// Locks these rows of a table.
+async fn lock(operator: &Client, table: &str, condition: &str) {
+    let statement = LOCK_KIND
+        .replace("{table}", table)
+        .replace("{condition}", condition);
+    let row = operator.query_one(&statement, &[]).await.unwrap();
+    assert!(row.get::<_, i64>("locked") > 0, "no {table} is locked");
 }
 
 /// A worker claims jobs of all tenants that share its queue, up to 64 into one page of leases.
@@ -162,7 +111,7 @@ async fn locked_row_of_one_tenant_does_not_delay_jobs_of_others_in_its_page_of_l
     let mut tenants = Vec::new();
     for name in ["victim", "first", "second"] {
         let tenant = served.tenant(name, "PRO").await;
-        let definition = publish(&tenant, &task_graph()).await;
+        let definition = publish(&tenant, &task_graph(QUEUE)).await;
         let requests = start_tasks(&served, &tenant, &definition, 2).await;
         tenants.push((tenant, requests));
     }
@@ -170,16 +119,12 @@ async fn locked_row_of_one_tenant_does_not_delay_jobs_of_others_in_its_page_of_l
     assert_eq!(jobs.len(), 6);
     assert!(jobs.iter().all(|job| job["token"] == jobs[0]["token"]));
     let (tenant, requests) = tenants[0].clone();
-    let victim = Victim {
-        execution: execution(&tenant, &requests[0]).await,
-        request: requests[0].clone(),
-        page: jobs[0]["token"].as_i64().unwrap(),
-        tenant,
-    };
+    let page = format!("token = {}", jobs[0]["token"]);
+    let locked = format!("id = '{}'", requests[0]);
 
     // While the page is locked, nothing of it is written and nothing of it is lost.
     operator.batch_execute("BEGIN").await.unwrap();
-    victim.lock(&operator, KINDS[6]).await;
+    lock(&operator, "job_lease", &page).await;
     let renewed = renew(&served, &jobs).await;
     assert_eq!((renewed["held"].as_array().map(Vec::len)), Some(0));
     assert_eq!((renewed["busy"].as_array().map(Vec::len)), Some(6));
@@ -187,14 +132,14 @@ async fn locked_row_of_one_tenant_does_not_delay_jobs_of_others_in_its_page_of_l
     operator.batch_execute("ROLLBACK").await.unwrap();
 
     operator.batch_execute("BEGIN").await.unwrap();
-    victim.lock(&operator, KINDS[0]).await;
+    lock(&operator, "workflow_execution_queue", &locked).await;
     let begun = Instant::now();
     let states = finish(&served, &jobs).await;
     assert!(begun.elapsed() < Duration::from_secs(2));
     let count = |state: &str| states.iter().filter(|one| *one == state).count();
     assert_eq!((count("completed"), count("not_written")), (5, 1));
     for (tenant, requests) in &tenants {
-        for request in requests.iter().filter(|one| **one != victim.request) {
+        for request in requests.iter().filter(|one| !locked.contains(*one)) {
             assert_eq!(status(tenant, request).await, "COMPLETED");
         }
     }
@@ -206,7 +151,7 @@ async fn locked_row_of_one_tenant_does_not_delay_jobs_of_others_in_its_page_of_l
     let states = finish(&served, &jobs).await;
     let count = |state: &str| states.iter().filter(|one| *one == state).count();
     assert_eq!((count("completed"), count("lease_lost")), (1, 5));
-    assert_eq!(status(&victim.tenant, &victim.request).await, "COMPLETED");
+    assert_eq!(status(&tenant, &requests[0]).await, "COMPLETED");
     served.stop();
 }
 
@@ -245,16 +190,17 @@ fn assert_undisturbed(kinds: &str, quiet: &[Measured], held: &[Measured], second
     }
 }
 
-async fn publish(tenant: &Tenant, version: &Value) -> String {
-    let definition = tenant.define("graph").await;
+pub(crate) async fn publish(tenant: &Tenant, version: &Value) -> String {
+    let name = format!("graph-{}", fastrand::u64(..));
+    let definition = tenant.define(&name).await;
     let published = tenant.publish(&definition, version).await.unwrap();
     assert_eq!(published.status, 201, "{}", published.text());
     definition
 }
 
 /// A graph of one task, which waits for a worker.
-fn task_graph() -> Value {
-    let task = json!({ "id": "a", "type": "task", "queue": QUEUE, "kind": "work" });
+pub(crate) fn task_graph(queue: &str) -> Value {
+    let task = json!({ "id": "a", "type": "task", "queue": queue, "kind": "work" });
     json!({ "body": { "graph": { "nodes": [task], "edges": [] } } })
 }
 
@@ -265,12 +211,8 @@ async fn read(tenant: &Tenant, request: &str) -> Value {
     document(&read)
 }
 
-async fn status(tenant: &Tenant, request: &str) -> String {
+pub(crate) async fn status(tenant: &Tenant, request: &str) -> String {
     text(&read(tenant, request).await["status"])
-}
-
-async fn execution(tenant: &Tenant, request: &str) -> String {
-    text(&read(tenant, request).await["execution"])
 }
 
 /// Starts executions and returns their requests.
@@ -327,14 +269,9 @@ async fn finish(served: &ServerProcess, jobs: &[Value]) -> Vec<String> {
     finished.iter().map(|one| text(&one["state"])).collect()
 }
 
-/// Checks that the tenant's executions still run, except for the cancelled one, and that it can start another.
-async fn assert_recovered(victim: &Tenant, requests: &[String]) {
-    for request in &requests[1..] {
-        assert_eq!(status(victim, request).await, "DISPATCHED");
-    }
-    let definition = victim.define("later").await;
-    let published = victim.publish(&definition, &short_graph()).await.unwrap();
-    assert_eq!(published.status, 201, "{}", published.text());
+/// Checks that the tenant can run another execution.
+async fn assert_recovered(victim: &Tenant) {
+    let definition = publish(victim, &short_graph()).await;
     let enqueued = victim.enqueue(&definition, "{}").await.unwrap();
     assert_eq!(enqueued.status, 201, "{}", enqueued.text());
     let request = text(&document(&enqueued)["id"]);

@@ -16,6 +16,7 @@ mod memory;
 mod neighbour;
 mod server_process;
 mod tenant;
+mod victim;
 
 use leasehold_testkit::{HttpConnection, TestPostgres, sized, temp_dir};
 use server_process::{LoadTarget, ServerProcess};

@@ -17,13 +17,14 @@ use tracing::Level;
 
 const SHEDLOCK_DROP: &str = include_str!("../sql/shedlock_drop.sql");
 const SHEDLOCK_CREATE: &str = include_str!("../sql/shedlock_create.sql");
+const SHEDLOCK_LOCK: &str = include_str!("../sql/shedlock_lock.sql");
 const HELD_FOR: Duration = Duration::from_secs(15);
 
 scenarios! {
     both: ;
     postgres: lock_unavailable, lock_expired_while_its_holder_was_stalled, lock_table_missing,
         database_lost_at_the_lock, lock_is_extended_during_a_long_batch, only_one_of_two_dispatchers_works,
-        dispatcher_without_engine_releases_the_lock_to_another;
+        dispatcher_without_engine_releases_the_lock_to_another, locked_row_of_the_lock_does_not_stop_dispatch;
 }
 
 fn named(owner: &str) -> DispatcherOptions {
@@ -233,4 +234,45 @@ async fn only_one_of_two_dispatchers_works() {
     env.until_all(&workspace, &[next], RequestStatus::Dispatched)
         .await;
     second.stop().await;
+}
+
+/// While a forgotten transaction holds the row, nobody can acquire the lock, so its last holder goes on, also after the lock's time has passed.
+async fn locked_row_of_the_lock_does_not_stop_dispatch() {
+    const LOCK: Duration = Duration::from_secs(2);
+    let env = DispatchEnv::new(BackendKind::Postgres).await;
+    let workspace = env.workspace(50).await;
+    let mut quick = named("first");
+    quick.lock.at_most_for = LOCK;
+    let first = env.run(quick);
+    let before = env.enqueue_one(&workspace).await;
+    let dispatched = RequestStatus::Dispatched;
+    env.until_all(&workspace, &[before], dispatched).await;
+    let operator = env.sql_client().await;
+    operator.batch_execute("BEGIN").await.unwrap();
+    let locked = operator.query(SHEDLOCK_LOCK, &[]).await.unwrap();
+    assert_eq!(locked.len(), 1);
+    let second = env.dispatcher_with(named("second"));
+    until("the time of the lock has passed", async || {
+        let beside = env.enqueue_one(&workspace).await;
+        env.until_all(&workspace, &[beside], dispatched).await;
+        assert!(!may_work(&second).await);
+        let locks = env.store.lock_list().await.unwrap();
+        locks[0].until < env.store.now().await.unwrap()
+    })
+    .await;
+    let after = env.enqueue_one(&workspace).await;
+    env.until_all(&workspace, &[after], dispatched).await;
+    operator.batch_execute("ROLLBACK").await.unwrap();
+    until("the lock is held again", async || {
+        let locks = env.store.lock_list().await.unwrap();
+        locks[0].until > env.store.now().await.unwrap()
+    })
+    .await;
+    let next = env.enqueue_one(&workspace).await;
+    env.until_all(&workspace, &[next], dispatched).await;
+    logs::assert_once(
+        Level::WARN,
+        &["row of a held lock is locked", "owner=first"],
+    );
+    first.stop().await;
 }

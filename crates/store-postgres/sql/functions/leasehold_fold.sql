@@ -5,7 +5,7 @@
 -- commit between the two reads. Does not wait for row locks: changes of a locked row are parked in workspace_delta, and
 -- claims skip such a workspace until it is folded.
 -- Reads deltas like events: those that the last fold did not see. The deltas of its own transaction count as seen because they are deleted here.
--- A delta or a position that another transaction has locked (xmax) is not deleted, but no later fold reads it; leasehold_prune deletes it.
+-- A delta or a position that another transaction has locked (xmax) is not deleted, but no later fold reads it; leasehold_prune_requests deletes it.
 -- No ready workspace has a turn before round_from, so a claim can begin there and need not scan the dead versions of old
 -- turns. A workspace whose last turn is older is placed right before it, which keeps the order.
 CREATE OR REPLACE FUNCTION leasehold_fold() RETURNS bigint LANGUAGE plpgsql

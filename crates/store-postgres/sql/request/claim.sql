@@ -2,11 +2,15 @@
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), fence AS MATERIALIZED (
-    SELECT 1 FROM shedlock, clock
-    WHERE name = $6 AND locked_by = $7 AND fencing_token = $8 AND lock_until > timezone('utc', clock.now)
-    FOR SHARE OF shedlock
+    SELECT locked_by, fencing_token, lock_until FROM shedlock WHERE name = $6
+    FOR SHARE SKIP LOCKED
 ), allowed AS MATERIALIZED (
-    SELECT $6::text IS NULL OR EXISTS (SELECT 1 FROM fence) AS ok
+    -- While another transaction has locked the row, no instance can acquire the lock, so the last holder still holds it.
+    SELECT $6::text IS NULL OR CASE WHEN EXISTS (SELECT 1 FROM fence)
+        THEN EXISTS (SELECT 1 FROM fence WHERE locked_by = $7 AND fencing_token = $8 AND lock_until > timezone('utc', clock.now))
+        ELSE EXISTS (SELECT 1 FROM shedlock WHERE name = $6 AND locked_by = $7 AND fencing_token = $8)
+    END AS ok
+    FROM clock
 ), kept AS MATERIALIZED (
     -- Takes others instead of those whose request or execution is locked.
     SELECT q.ctid AS tid, q.execution_id, q.created_at, q.id

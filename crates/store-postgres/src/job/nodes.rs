@@ -2,7 +2,7 @@
 //! other, others in parallel on a few connections. `graph::finish` writes the transaction.
 
 use super::finish::FinishDecision;
-use crate::error::{is_lock_timeout, postgres};
+use crate::error::{self, is_lock_timeout, postgres};
 use crate::graph::{self, NodeFinished};
 use crate::lock_wait::{LOCK_TIMEOUT, SHORT_LOCK_TIMEOUT};
 use crate::pool;
@@ -11,7 +11,7 @@ use deadpool_postgres::Object;
 use futures::future::{join, join_all};
 use leasehold_core::job::{JobFinish, JobFinished};
 use leasehold_store::{ErrorKind, Result};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
@@ -126,7 +126,7 @@ struct WorkList<'w, 'a> {
     has_waited: AtomicBool,
 }
 
-impl WorkList<'_, '_> {
+impl<'a> WorkList<'_, 'a> {
     async fn run_if_free(&self) {
         if let Some(mut client) = pool::take_if_free(&self.nodes.store.pool, CONTEXT).await {
             self.run(&mut client).await;
@@ -138,14 +138,44 @@ impl WorkList<'_, '_> {
             let Some(sequence) = lock(&self.sequences).pop_front() else {
                 return;
             };
-            for decision in sequence {
+            let mut sequence: VecDeque<_> = sequence.into();
+            let mut is_checked = false;
+            while let Some(decision) = sequence.pop_front() {
                 let result = match self.is_unavailable.load(Ordering::Relaxed) {
                     true => None,
                     false => Some(self.end(client, decision).await),
                 };
+                let gave_up = matches!(&result, Some(Err(error)) if is_lock_timeout(error));
                 lock(&self.results).push((decision, result));
+                if gave_up && !std::mem::replace(&mut is_checked, true) {
+                    self.has_waited.store(true, Ordering::Relaxed);
+                    self.set_aside_locked(client, &mut sequence).await;
+                }
             }
         }
+    }
+
+    /// Sets aside the claims with locked rows, because one statement may have locked all rows of a tenant: those of the rest of this sequence and of the
+    /// sequences that nobody has begun. If they cannot be found, each waits shortly.
+    async fn set_aside_locked(&self, client: &Object, rest: &mut VecDeque<&'a FinishDecision<'a>>) {
+        let mut waiting = std::mem::take(&mut *lock(&self.sequences));
+        let all = rest.iter().chain(waiting.iter().flatten());
+        let jobs: Vec<i64> = all.map(|decision| decision.claim.job.0).collect();
+        let locked = locked_nodes(client, &jobs).await.unwrap_or_default();
+        let mut set_aside = Vec::new();
+        let mut is_free = |decision: &&'a FinishDecision<'a>| {
+            let is_locked = locked.contains(&decision.claim.job.0);
+            if is_locked {
+                set_aside.push((*decision, Some(Err(error::busy(CONTEXT)))));
+            }
+            !is_locked
+        };
+        rest.retain(&mut is_free);
+        for sequence in &mut waiting {
+            sequence.retain(&mut is_free);
+        }
+        lock(&self.results).extend(set_aside);
+        lock(&self.sequences).append(&mut waiting);
     }
 
     async fn end(
@@ -172,12 +202,17 @@ impl WorkList<'_, '_> {
             Err(error) => {
                 let unavailable = matches!(error.kind, ErrorKind::Unavailable(_));
                 self.is_unavailable.fetch_or(unavailable, Ordering::Relaxed);
-                self.has_waited
-                    .fetch_or(is_lock_timeout(error), Ordering::Relaxed);
             }
         }
         finished
     }
+}
+
+/// Returns those of the jobs that have locked rows.
+async fn locked_nodes(client: &Object, jobs: &[i64]) -> Result<HashSet<i64>> {
+    let rows = client.query(sql!("job/locked_nodes"), &[&jobs]).await;
+    let rows = rows.map_err(postgres(CONTEXT))?;
+    Ok(rows.iter().map(|row| row.get("id")).collect())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -55,12 +55,14 @@ const READS: [&str; 20] = [
     "diagnose",
 ];
 /// Operations that may migrate, rebuild, recount or prune.
-const LONG: [&str; 7] = [
+const LONG: [&str; 9] = [
     "migrating",
     "request_promote_due",
     "request_claim",
     "job_claim",
     "prune",
+    "job_prune",
+    "audit_prune",
     "drift_check",
     "drift_repair",
 ];

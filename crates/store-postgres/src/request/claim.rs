@@ -72,7 +72,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         .prepare_cached(sql!("request/claim"))
         .await
         .map_err(postgres(CONTEXT))?;
-    let mut claimed = Claimed::default();
+    let (mut claimed, mut unreadable) = (Claimed::default(), Vec::new());
     for _ in 0..MAX_ROUNDS {
         claimed.next_due_in = promote_and_fold(store, &client).await?.1;
         let rows = claim_once(store, &client, &statement, claim).await?;
@@ -90,30 +90,26 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
                 }
                 // The claim is committed; a later one tries again.
                 Err(error) if matches!(error.kind, ErrorKind::Contended(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, "failed to requeue requests without execution; retrying");
+                }
             }
         }
-        let unreadable = collect(&rows, &mut claimed)?;
-        if !unreadable.is_empty() {
-            fail_unreadable(store, claim, &unreadable).await?;
-            let rejected = unreadable.iter().map(|(claim_ref, workspace)| Rejected {
-                request: claim_ref.request,
-                workspace: *workspace,
-                reason: FailureReason::DispatchExhausted,
-            });
-            claimed.rejected.extend(rejected);
-        }
+        unreadable = collect(&rows, &mut claimed)?;
         let examined: i64 = first.get("examined");
         claimed.more = examined > 0 || lost > 0 || !claimed.requests.is_empty();
         // All that is left is locked, and there are no other workspaces to examine.
         let stuck: i64 = first.get("stuck");
         let is_all = examined < i64::from(claim.batch.min(CLAIM_MAX_BATCH));
         let is_stuck = is_all && stuck == examined && requeued == 0;
-        if !claimed.requests.is_empty() || !claimed.rejected.is_empty() || !claimed.more || is_stuck
-        {
+        let is_empty = claimed.requests.is_empty() && claimed.rejected.is_empty();
+        if !is_empty || !unreadable.is_empty() || !claimed.more || is_stuck {
             break;
         }
     }
+    drop(client);
+    let failed = fail_unreadable(store, claim, unreadable).await;
+    claimed.rejected.extend(failed);
     if !claimed.requests.is_empty() || !claimed.rejected.is_empty() {
         store.notifier.work_found();
     }
@@ -160,23 +156,36 @@ async fn requeue_orphaned(client: &Object) -> Result<Vec<Orphaned>> {
     Ok(orphaned.collect())
 }
 
-/// Fails requests whose params cannot be parsed, so that they are not claimed forever.
+/// Fails requests whose params cannot be parsed, so that they are not claimed forever. The caller must have returned its connection. The claim of one
+/// that cannot be failed now expires; the others of the batch are not affected.
 async fn fail_unreadable(
     store: &PostgresStore,
     claim: &Claim,
-    unreadable: &[(ClaimRef, WorkspaceId)],
-) -> Result<()> {
-    for (claim_ref, _) in unreadable {
+    unreadable: Vec<(ClaimRef, WorkspaceId)>,
+) -> Vec<Rejected> {
+    let mut failed = Vec::new();
+    for (claim_ref, workspace) in unreadable {
         let fail = Fail {
-            claim: *claim_ref,
+            claim: claim_ref,
             reason: FailureReason::DispatchExhausted,
             error: Some(
                 "cannot parse the params: nested too deep, or a number is out of range".to_owned(),
             ),
         };
-        super::resolve::fail(store, &claim.owner, &fail).await?;
+        match super::resolve::fail(store, &claim.owner, &fail).await {
+            Ok(_) => failed.push(Rejected {
+                request: claim_ref.request,
+                workspace,
+                reason: fail.reason,
+            }),
+            Err(error) => tracing::warn!(
+                request = %claim_ref.request,
+                %error,
+                "failed to fail a request with unreadable params; retrying when its claim expires"
+            ),
+        }
     }
-    Ok(())
+    failed
 }
 
 /// Sorts the rows of a claim; returns the requests whose params cannot be parsed.

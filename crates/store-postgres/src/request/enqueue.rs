@@ -2,6 +2,7 @@
 
 use crate::error::postgres;
 use crate::job::row::JsonIn;
+use crate::lock_wait::LockWait;
 use crate::pool;
 use crate::row::micros;
 use crate::store::{PostgresStore, sql};
@@ -248,7 +249,22 @@ fn read(rows: &[Row]) -> Inserted {
     })
 }
 
+/// Waits for a key that another transaction holds, without holding a connection.
 async fn with_keys(
+    store: &PostgresStore,
+    enqueue: &Enqueue,
+    columns: &Columns<'_>,
+) -> Result<Inserted> {
+    let mut wait = LockWait::begin();
+    loop {
+        match try_with_keys(store, enqueue, columns).await {
+            Err(error) => wait.pause_after(error).await?,
+            inserted => return inserted,
+        }
+    }
+}
+
+async fn try_with_keys(
     store: &PostgresStore,
     enqueue: &Enqueue,
     columns: &Columns<'_>,

@@ -1,16 +1,21 @@
 //! Locked rows among those that a claim of requests looks at first.
 
 use super::{id, lock, open_fixture, promptly, unlock};
+use crate::support;
+use crate::support::raw::connect;
 use leasehold_core::{ExecutionEnd, RequestId};
+use leasehold_store::Clock;
 use leasehold_store::request::{CRASHED, ClaimedRequest, Crash, ReleaseKind, Released};
 use leasehold_store_conformance::factory::ids;
-use leasehold_store_conformance::{Fixture, TestWorkspace};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
+use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::eventually;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Client;
 
 const ADMISSION_NUMBER: &str = include_str!("../sql/admission_number.sql");
+const DEEP_PARAMS: &str = include_str!("../sql/request_deep_params.sql");
 const EXECUTION_END: &str = include_str!("../sql/execution_end.sql");
 
 async fn admission_number(client: &Client) -> i64 {
@@ -151,4 +156,27 @@ async fn crash_is_noted_on_other_requests_while_one_is_locked() {
     expected.sort_unstable();
     assert_eq!(requests, expected);
     assert!(noted.iter().all(|one| one.crashes.total == 1), "{noted:?}");
+}
+
+/// The claim must not wait for a second connection, and the other requests of its batch are claimed whatever happens.
+#[tokio::test]
+async fn claim_of_unreadable_params_needs_one_connection() {
+    let (clock, database) = (clock(), support::database().await);
+    let options = PostgresOptions {
+        max_connections: 1,
+        connect_timeout: Duration::from_secs(1),
+        clock: Clock::Manual(clock.clone()),
+        ..PostgresOptions::new(database.url())
+    };
+    let store = Arc::new(PostgresStore::new(&options).unwrap());
+    let operator = connect(&database).await;
+    let f = Fixture::new(store, clock).guarded(database);
+    let t = f.workspace(10).await;
+    let requests = f.enqueue(&t, 3).await;
+    let spoiled = operator.execute(DEEP_PARAMS, &[&requests[1].0]).await;
+    assert_eq!(spoiled.unwrap(), 1);
+    let claimed = promptly(f.claim(10)).await;
+    assert_eq!(ids(&claimed), [requests[0], requests[2]]);
+    assert_eq!(claimed.rejected.len(), 1);
+    assert_eq!(claimed.rejected[0].request, requests[1]);
 }

@@ -8,7 +8,7 @@ use leasehold_store_conformance::graph_invariants;
 use leasehold_store_conformance::job_factory::{
     WORKER, completed, finish_each, job_ids, job_refs, job_with_dedup_key, new_job, payload,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Returns the graph that a job is a node of.
 fn graph_of<'a>(all: &'a [StartedGraph], job: &ClaimedJob) -> &'a StartedGraph {
@@ -226,7 +226,7 @@ async fn locked_rows_of_executions_that_time_out_do_not_delay_claims_of_their_qu
         f.enqueue_jobs(10).await;
         let mut slowest = Duration::ZERO;
         for _ in 0..10 {
-            let begun = std::time::Instant::now();
+            let begun = Instant::now();
             promptly(f.claim_jobs_as("other", 1)).await;
             slowest = slowest.max(begun.elapsed());
         }
@@ -237,4 +237,64 @@ async fn locked_rows_of_executions_that_time_out_do_not_delay_claims_of_their_qu
         ended += f.expire_graphs().await.len();
         assert_eq!(ended, all.len(), "{table}");
     }
+}
+
+/// A worker sends thousands of results in one call.
+#[tokio::test]
+async fn hundreds_of_locked_results_do_not_delay_the_result_of_another_tenant() {
+    for table in ["workflow_execution_queue", "execution_graph"] {
+        let (f, operator) = open_fixture().await;
+        let tenant = f.graph_workspace(300, graph(&["a"], &[])).await;
+        let other = f.graph_workspace(1, graph(&["a"], &[])).await;
+        let locked = f.enqueue_started_many(&tenant, 300).await;
+        let jobs = f.claim_jobs(300).await;
+        assert_eq!(jobs.len(), 300);
+        let free = f.enqueue_started_many(&other, 1).await;
+        let last = f.claim_job().await;
+        let condition = match table {
+            "execution_graph" => {
+                "execution_id IN (SELECT id FROM workflow_execution WHERE workspace_id = '{}')"
+            }
+            _ => "workspace_id = '{}'",
+        };
+        let condition = condition.replace("{}", &tenant.workspace.to_string());
+        lock(&operator, table, &condition).await;
+        let all: Vec<ClaimedJob> = jobs.into_iter().chain([last]).collect();
+        let ends = finish_each(&all, &completed());
+        let begun = Instant::now();
+        let finished = ok(f.store.job_finish(WORKER, &ends).await);
+        let waited = begun.elapsed();
+        assert!(waited < Duration::from_secs(2), "{table}: {waited:?}");
+        let (done, unwritten) = (JobFinished::Completed, JobFinished::NotWritten);
+        assert_eq!(finished.jobs[300], done, "{table}");
+        assert!(finished.jobs[..300].iter().all(|one| *one == unwritten));
+        unlock(&operator).await;
+        let finished = ok(f.store.job_finish(WORKER, &ends[..300]).await);
+        assert!(finished.jobs.iter().all(|one| *one == done), "{table}");
+        graph_invariants::check(&f, &locked).await;
+        graph_invariants::check(&f, &free).await;
+    }
+}
+
+#[tokio::test]
+async fn hundreds_of_locked_executions_do_not_keep_another_from_timing_out() {
+    let (f, operator) = open_fixture().await;
+    let timeout = Some(Duration::from_secs(60));
+    let nodes = || graph(&["a"], &[]);
+    let tenant = f.graph_workspace_with_timeout(300, nodes(), timeout).await;
+    let other = f.graph_workspace_with_timeout(1, nodes(), timeout).await;
+    f.enqueue_started_many(&tenant, 300).await;
+    f.advance(1);
+    let free = f.enqueue_started_many(&other, 1).await;
+    f.advance(120);
+    let condition = format!("workspace_id = '{}'", tenant.workspace);
+    lock(&operator, "workflow_execution_queue", &condition).await;
+    let begun = Instant::now();
+    let ended = ok(f.store.graph_expire("sweeper", 100).await);
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(2), "{waited:?}");
+    let ended: Vec<_> = ended.iter().map(|one| one.request).collect();
+    assert_eq!(ended, [free[0].request]);
+    unlock(&operator).await;
+    assert_eq!(f.expire_graphs().await.len(), 300);
 }

@@ -1,2 +1,2 @@
 -- Prunes every completed request, as the pruner does.
-SELECT leasehold_prune('infinity', NULL, 500) AS pruned
+SELECT pruned FROM leasehold_prune_requests('infinity', NULL, NULL, NULL, 500)
