@@ -42,8 +42,10 @@ pub(crate) enum Attack {
     ManyLists,
     /// Lists with cursors that are forged, cut off, or another tenant's.
     ForgedCursors,
-    /// Lists, changes, streams, claims and batches whose callers disconnect in the middle.
+    /// Lists and batches whose callers disconnect in the middle.
     Disconnects,
+    /// Pages and streams of changes, and claims, whose callers disconnect in the middle: these calls end with their connection.
+    DisconnectedWaits,
     /// Reads of the changes of an empty workspace from the oldest, and from before thousands of others.
     OldChanges,
     /// Redrives of all failed requests at once, each of 100 KB.
@@ -57,7 +59,7 @@ pub(crate) enum Attack {
 }
 
 /// All attacks on a server whose engine runs.
-pub(crate) const ALL: [Attack; 16] = [
+pub(crate) const ALL: [Attack; 17] = [
     // First: the server has ten seconds to disconnect the peers while the other attacks run.
     Attack::UnreadResponses,
     Attack::DoublingSchema,
@@ -71,11 +73,22 @@ pub(crate) const ALL: [Attack; 16] = [
     Attack::ManyLists,
     Attack::ForgedCursors,
     Attack::Disconnects,
+    Attack::DisconnectedWaits,
     Attack::OldChanges,
     Attack::BulkRedrive,
     Attack::LargeJobs,
     Attack::EndReports,
 ];
+
+impl Attack {
+    /// How many times as long as others it takes: work that is left behind by callers adds up.
+    pub(crate) fn duration_factor(self) -> u32 {
+        match self {
+            Self::DisconnectedWaits => 4,
+            _ => 1,
+        }
+    }
+}
 
 /// What an attack uses.
 #[derive(Clone)]
@@ -178,7 +191,8 @@ async fn run_once(attack: Attack, attacker: &Attacker, record: &mut Record) {
         Attack::WideGraph => compute::run_wide_graph(attacker, record).await,
         Attack::ManyLists => reads::list_at_once(attacker, record).await,
         Attack::ForgedCursors => reads::forge_cursors(attacker, record).await,
-        Attack::Disconnects => reads::disconnect(attacker, record).await,
+        Attack::Disconnects => reads::disconnect_calls(attacker, record).await,
+        Attack::DisconnectedWaits => reads::disconnect_waits(attacker, record).await,
         Attack::OldChanges => reads::read_old_changes(attacker, record).await,
         Attack::BulkRedrive => worker::redrive_all(attacker, record).await,
         Attack::LargeJobs => worker::store_and_claim_jobs(attacker, record).await,

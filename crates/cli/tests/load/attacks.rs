@@ -70,7 +70,7 @@ async fn run_attack(
     kind: Attack,
     attacker: &Attacker,
 ) -> Record {
-    let deadline = Instant::now() + attack_time();
+    let deadline = Instant::now() + attack_time() * kind.duration_factor();
     let attack = (0..ATTACKERS).map(|_| attack::run(kind, attacker, deadline));
     let attack = futures::future::join_all(attack);
     let (measured, records) = good.measure_beside(attack).await;

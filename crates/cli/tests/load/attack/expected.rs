@@ -20,7 +20,7 @@ fn expected(attack: Attack) -> &'static [Expected] {
             ("enqueue", &[201, 429], &[201]),
             ("failed request", &[200], &[200]),
         ],
-        Attack::TinyObjects => &[("batch", &[0, 200, 429, 503], &[200])],
+        Attack::TinyObjects => &[("batch", &[0, 200, 429, 503, 504], &[200])],
         Attack::VersionLists => &[("list that is cut", &[200, 503], &[200])],
         Attack::WideGraph => &[
             ("enqueue", &[201, 429], &[201]),
@@ -31,7 +31,9 @@ fn expected(attack: Attack) -> &'static [Expected] {
             ("list", &[200], &[200]),
             ("list after a forged cursor", &[400], &[400]),
         ],
-        Attack::Disconnects => &[("disconnect", &[0], &[0]), ("list", &[200, 503], &[200])],
+        Attack::Disconnects | Attack::DisconnectedWaits => {
+            &[("disconnect", &[0], &[0]), ("list", &[200, 503], &[200])]
+        }
         Attack::OldChanges => &[
             ("oldest", &[200], &[200]),
             ("page that ends early", &[200], &[200]),

@@ -26,6 +26,8 @@ pub(crate) struct Attackers<'a> {
     worker: Tenant,
     /// Has many large requests, which no dispatcher claims.
     reader: Attacker,
+    /// Has thousands of events.
+    crowd: Attacker,
     /// Has no requests, and a cursor from before thousands of events.
     empty: Attacker,
 }
@@ -52,6 +54,7 @@ impl<'a> Attackers<'a> {
             server,
             worker,
             reader,
+            crowd,
             empty,
         }
     }
@@ -65,6 +68,7 @@ impl<'a> Attackers<'a> {
             | Attack::ForgedCursors
             | Attack::Disconnects => self.reader.clone(),
             Attack::OldChanges => self.empty.clone(),
+            Attack::DisconnectedWaits => self.crowd.clone(),
             Attack::DoublingSchema
             | Attack::ChainedSchema
             | Attack::Patterns

@@ -93,44 +93,61 @@ pub(super) async fn forge_cursors(attacker: &Attacker, record: &mut Record) {
     }
 }
 
-/// Sends calls and resets their connections some milliseconds later; then lists as usual.
-pub(super) async fn disconnect(attacker: &Attacker, record: &mut Record) {
+/// Returns a call as it is sent.
+fn sent(method: &str, path: &str, key: &str, accept: &str, body: &str) -> String {
+    format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\naccept: {accept}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Lists and enqueues batches, and disconnects.
+pub(super) async fn disconnect_calls(attacker: &Attacker, record: &mut Record) {
     let tenant = &attacker.tenant;
     let path = |tail: &str| format!("/v1/workspaces/{}{tail}", tenant.workspace);
-    let call = |method: &str, path: &str, key: &str, accept: &str, body: &str| {
-        format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\naccept: {accept}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        )
-    };
-    let get = |tail: &str, accept: &str| call("GET", &path(tail), &tenant.key, accept, "");
     let request = json!({ "definition": attacker.definition, "params": {} });
     let batch = json!({ "requests": vec![request; 500] }).to_string();
+    let calls = [
+        sent("GET", &path(LARGE_LIST), &tenant.key, "*/*", ""),
+        sent("POST", &path("/requests/batch"), &tenant.key, "*/*", &batch),
+    ];
+    reset(attacker, &calls, 20, record).await;
+}
+
+/// Reads pages and streams of thousands of changes, and waits for jobs, and disconnects.
+pub(super) async fn disconnect_waits(attacker: &Attacker, record: &mut Record) {
+    let tenant = &attacker.tenant;
+    let changes = |tail: &str| format!("/v1/workspaces/{}/changes{tail}", tenant.workspace);
+    let (page, stream) = (changes("?from=oldest&limit=1000"), changes("?from=oldest"));
     let claim = json!({ "worker": "gone", "max": 100, "wait_ms": 60_000 }).to_string();
     let claims = format!("/v1/queues/{WORKER_QUEUE}/claim");
-    let sent = [
-        get(LARGE_LIST, "*/*"),
-        get("/changes?from=oldest&limit=1000", "*/*"),
-        get("/changes?from=oldest", "text/event-stream"),
-        call("POST", &claims, &attacker.worker.key, "*/*", &claim),
-        call("POST", &path("/requests/batch"), &tenant.key, "*/*", &batch),
+    let calls = [
+        sent("GET", &page, &tenant.key, "*/*", ""),
+        sent("GET", &page, &tenant.key, "*/*", ""),
+        sent("GET", &stream, &tenant.key, "text/event-stream", ""),
+        sent("POST", &claims, &attacker.worker.key, "*/*", &claim),
     ];
-    let resets = (0..40).map(|number: usize| {
-        let text = &sent[number % sent.len()];
-        async move {
-            let mut connection = HttpConnection::open(tenant.address).await?;
-            connection.send(text.as_bytes()).await?;
-            let wait = Duration::from_millis(number as u64 / 2);
-            let _unread = timeout(wait, connection.read_response()).await;
-            connection.reset()
-        }
+    reset(attacker, &calls, 100, record).await;
+}
+
+/// Sends so many calls at once and resets their connections some milliseconds later; then lists as usual.
+async fn reset(attacker: &Attacker, calls: &[String], count: usize, record: &mut Record) {
+    let address = attacker.tenant.address;
+    let resets = (0..count).map(async |number: usize| {
+        let mut connection = HttpConnection::open(address).await?;
+        let call = &calls[number % calls.len()];
+        connection.send(call.as_bytes()).await?;
+        let wait = Duration::from_millis(number as u64 % 25);
+        let _unread = timeout(wait, connection.read_response()).await;
+        connection.reset()
     });
     for reset in join_all(resets).await {
         reset.unwrap();
         record.count("disconnect", 0);
     }
-    record.add("list", &tenant.call("GET", "/requests?limit=1", None).await);
+    let list = attacker.tenant.call("GET", "/requests?limit=1", None);
+    record.add("list", &list.await);
 }
 
 /// Reads changes of a workspace that has none. The server stops after it has read some thousands of others.
