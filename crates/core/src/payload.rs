@@ -69,10 +69,14 @@ impl JsonText {
         Sha256::digest(canonical.as_ref().unwrap_or(self).as_str()).into()
     }
 
-    /// Returns the document in compact form if its text is longer than `max`: no white space, and numbers with the digits of a double. A shorter text, or
-    /// one that cannot be parsed, stays as it is.
+    /// Returns the document in compact form if its text is longer than `max`: without white space, and if it is still longer, with numbers that have the
+    /// digits of a double. A shorter text, or one that cannot be parsed, stays as it is. Builds a tree, which takes up to a hundred times the text, only in
+    /// the second case.
     #[must_use]
-    pub fn compacted_above(self, max: usize) -> Self {
+    pub fn compacted_above(mut self, max: usize) -> Self {
+        if self.0.len() > max {
+            self.strip_whitespace();
+        }
         if self.0.len() <= max {
             return self;
         }
@@ -171,6 +175,8 @@ mod tests {
         let digits = "1".to_owned() + &"0".repeat(300);
         let text = JsonText::trusted(format!("[{digits}, {digits}]"));
         assert_eq!(text.clone().compacted_above(604 + 2), text);
+        let stripped = JsonText::trusted(format!("[{digits},{digits}]"));
+        assert_eq!(text.clone().compacted_above(605), stripped);
         let short = JsonText::from(&json!([1e300, 1e300]));
         assert!(short.as_str().len() < 20);
         assert_eq!(text.compacted_above(600), short);

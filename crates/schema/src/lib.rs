@@ -12,6 +12,8 @@ mod error;
 mod evaluate;
 mod expansion;
 mod format;
+#[cfg(test)]
+mod fuzz_tests;
 mod meter;
 mod number;
 mod pattern;

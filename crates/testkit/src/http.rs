@@ -117,6 +117,11 @@ impl HttpConnection {
         Ok(response)
     }
 
+    /// Closes the connection with a reset, as a caller that disappears, and discards what the server sends.
+    pub fn reset(self) -> io::Result<()> {
+        self.stream.set_zero_linger()
+    }
+
     /// Waits until the server has closed the connection, and discards what it sends until then.
     pub async fn wait_closed(&mut self) {
         while self.read_more().await.is_ok() {

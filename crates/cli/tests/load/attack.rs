@@ -1,225 +1,202 @@
-//! Attacks of a tenant with an ordinary workspace key, or of a worker with an ordinary worker key. Each repeats until a deadline and returns the statuses it got.
+//! Attacks of a tenant with an ordinary workspace key, or of a worker with an ordinary worker key. Each repeats until a deadline and records what it got.
 
-use crate::tenant::{Tenant, document, text};
-use leasehold_core::RequestId;
+mod compute;
+mod expected;
+mod prepare;
+mod reads;
+mod worker;
+
+use crate::tenant::Tenant;
 use leasehold_testkit::HttpResponse;
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
 use std::time::Instant;
+use tokio::task::JoinHandle;
 
-/// The queue of the worker key.
-pub(crate) const WORKER_QUEUE: &str = "attacked";
+pub(crate) use expected::assert_expected;
+pub(crate) use prepare::Attackers;
+pub(crate) use worker::KEY_MAX_OPEN_BYTES;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attack {
+    /// HTTP/2 peers that ask for large lists and never read.
+    UnreadResponses,
     /// Forty levels of `allOf` with two references to the next level: 2^40 comparisons.
     DoublingSchema,
     /// A chain of 1,131 references with `unevaluatedProperties`, which overflowed the stack.
     ChainedSchema,
     /// Sixty patterns of sixty letter classes each, and back-references.
     Patterns,
-    /// URLs with 900 copies of 256 KiB of params.
+    /// Params that use up the steps of a validation, for an accepted schema.
+    CostlyValidation,
+    /// URLs and inputs with hundreds of copies of 256 KiB of params.
     Templates,
-    /// Batches of 16 MiB that consist of tiny objects.
+    /// Batches of 4 MiB, in a full run 16 MiB, that consist of tiny objects.
     TinyObjects,
-    /// Lists of forty versions of 0.8 MB each.
+    /// Lists of many versions of 0.8 MB each.
     VersionLists,
     /// Five requests of 31 KiB for a graph of 999 tasks, and one call that is rejected.
     WideGraph,
-    /// Sixty lists at once.
+    /// Sixty lists of 4 MiB at once.
     ManyLists,
-    /// Reads of the oldest changes of an empty workspace.
-    OldestChanges,
-    /// A worker key that stores jobs of 250 KiB, and claims a thousand of them.
+    /// Lists with cursors that are forged, cut off, or another tenant's.
+    ForgedCursors,
+    /// Lists and batches whose callers disconnect in the middle.
+    Disconnects,
+    /// Pages and streams of changes, and claims, whose callers disconnect in the middle: these calls end with their connection.
+    DisconnectedWaits,
+    /// Reads of the changes of an empty workspace from the oldest, and from before thousands of others.
+    OldChanges,
+    /// Redrives of all failed requests at once, each of 100 KB.
+    BulkRedrive,
+    /// A worker key that stores jobs of 250 KiB beyond its quota, and claims a thousand of them.
     LargeJobs,
+    /// Reports of ended executions with invented ids.
+    EndReports,
+    /// Reads of a graph while the engine does not answer.
+    GraphReads,
 }
 
-pub(crate) const ALL: [Attack; 10] = [
+/// All attacks on a server whose engine runs.
+pub(crate) const ALL: [Attack; 17] = [
+    // First: the server has ten seconds to disconnect the peers while the other attacks run.
+    Attack::UnreadResponses,
     Attack::DoublingSchema,
     Attack::ChainedSchema,
     Attack::Patterns,
+    Attack::CostlyValidation,
     Attack::Templates,
     Attack::TinyObjects,
     Attack::VersionLists,
     Attack::WideGraph,
     Attack::ManyLists,
-    Attack::OldestChanges,
+    Attack::ForgedCursors,
+    Attack::Disconnects,
+    Attack::DisconnectedWaits,
+    Attack::OldChanges,
+    Attack::BulkRedrive,
     Attack::LargeJobs,
+    Attack::EndReports,
 ];
 
-/// Repeats an attack until the deadline. Returns the statuses of its calls; a closed connection counts as 0.
-pub(crate) async fn run(
-    attack: Attack,
-    tenant: &Tenant,
-    worker: &Tenant,
-    deadline: Instant,
-) -> Vec<u16> {
-    let mut statuses = Vec::new();
-    let definition = tenant.define(&format!("{attack:?}-{}", unique())).await;
-    while Instant::now() < deadline {
-        let answers = match attack {
-            Attack::DoublingSchema => publish_schema(tenant, &definition, doubling(40)).await,
-            Attack::ChainedSchema => publish_schema(tenant, &definition, chained(1_131)).await,
-            Attack::Patterns => publish_schema(tenant, &definition, patterns()).await,
-            Attack::Templates => run_templates(tenant, &definition).await,
-            Attack::TinyObjects => vec![enqueue_tiny_objects(tenant, &definition).await],
-            Attack::VersionLists => list_versions(tenant, &definition).await,
-            Attack::WideGraph => run_wide_graph(tenant, &definition).await,
-            Attack::ManyLists => at_once(60, tenant, "/requests?limit=1000").await,
-            Attack::OldestChanges => at_once(4, tenant, "/changes?from=oldest&limit=1000").await,
-            Attack::LargeJobs => store_and_claim_jobs(worker).await,
-        };
-        statuses.extend(answers.iter().map(status));
+impl Attack {
+    /// How many times as long as others it takes: work that is left behind by callers adds up.
+    pub(crate) fn duration_factor(self) -> u32 {
+        match self {
+            Self::DisconnectedWaits => 4,
+            _ => 1,
+        }
     }
-    statuses
 }
 
-type Answer = std::io::Result<HttpResponse>;
+/// What an attack uses.
+#[derive(Clone)]
+pub(crate) struct Attacker {
+    tenant: Tenant,
+    /// The key of a worker.
+    worker: Tenant,
+    definition: String,
+    /// A second definition.
+    other: String,
+    /// A cursor: of another tenant's list, or of the changes before thousands of others.
+    cursor: String,
+}
+
+impl Attacker {
+    /// The same attacker at another server of the store.
+    pub(crate) fn at(mut self, address: SocketAddr) -> Self {
+        self.tenant.address = address;
+        self
+    }
+}
+
+/// The statuses that the calls of an attack got: by name of the call and status; 0 is a closed connection.
+#[derive(Default)]
+pub(crate) struct Record {
+    counts: BTreeMap<(&'static str, u16), usize>,
+    /// Whether the server disconnected each peer that does not read.
+    pub(crate) cut_off: Vec<JoinHandle<bool>>,
+}
+
+type Answer = io::Result<HttpResponse>;
 
 fn status(answer: &Answer) -> u16 {
     answer.as_ref().map_or(0, |answer| answer.status)
 }
 
-fn unique() -> String {
-    leasehold_store::fresh_id::<RequestId>().to_string()
-}
-
-fn binding() -> Value {
-    json!({ "binding": { "workflow_type": "Order", "task_queue": "orders" } })
-}
-
-async fn publish_schema(tenant: &Tenant, definition: &str, schema: Value) -> Vec<Answer> {
-    let version = json!({ "body": binding(), "params_schema": schema });
-    let published = tenant.publish(definition, &version).await;
-    let mut answers = vec![published];
-    if status(&answers[0]) == 201 {
-        answers.push(tenant.enqueue(definition, r#"{"a": "x"}"#).await);
-        answers.push(tenant.enqueue(definition, "1").await);
+impl Record {
+    fn count(&mut self, call: &'static str, status: u16) {
+        *self.counts.entry((call, status)).or_default() += 1;
     }
-    answers
-}
 
-fn doubling(levels: usize) -> Value {
-    let mut schemas = serde_json::Map::new();
-    for level in 0..levels {
-        let next = json!({ "$ref": format!("#/$defs/l{}", level + 1) });
-        schemas.insert(format!("l{level}"), json!({ "allOf": [next, next] }));
-    }
-    schemas.insert(format!("l{levels}"), json!({ "type": "object" }));
-    json!({ "$ref": "#/$defs/l0", "$defs": schemas })
-}
-
-fn chained(links: usize) -> Value {
-    let mut schemas = serde_json::Map::new();
-    for link in 0..links {
-        let next = format!("#/$defs/l{}", link + 1);
-        let schema = json!({ "$ref": next, "unevaluatedProperties": false });
-        schemas.insert(format!("l{link}"), schema);
-    }
-    schemas.insert(format!("l{links}"), json!({ "type": "object" }));
-    json!({ "$ref": "#/$defs/l0", "$defs": schemas })
-}
-
-fn patterns() -> Value {
-    let classes =
-        (0..60).map(|number| json!({ "pattern": format!("^\\p{{L}}{{{}}}$", 60 + number) }));
-    let back_reference = json!({ "pattern": "^(a+)+\\1$" });
-    let all: Vec<Value> = classes.chain([back_reference]).collect();
-    json!({ "allOf": all })
-}
-
-async fn run_templates(tenant: &Tenant, definition: &str) -> Vec<Answer> {
-    let url = format!("https://example.com/?x={}", "{/params}".repeat(900));
-    let call = |number: usize| json!({ "id": format!("n{number}"), "type": "http", "url": url });
-    let nodes: Vec<Value> = (0..6).map(call).collect();
-    let graph = json!({ "body": { "graph": { "nodes": nodes, "edges": [] } } });
-    let published = tenant.publish(definition, &graph).await;
-    let params = format!(r#"{{"x": "{}"}}"#, "y".repeat(255 * 1024));
-    vec![published, tenant.enqueue(definition, &params).await]
-}
-
-async fn enqueue_tiny_objects(tenant: &Tenant, definition: &str) -> Answer {
-    let _ = tenant
-        .publish(definition, &json!({ "body": binding() }))
-        .await;
-    let params = format!("[{}]", vec!["{}"; 80 * 1024].join(","));
-    let request = format!(r#"{{"definition": "{definition}", "params": {params}}}"#);
-    let body = format!(r#"{{"requests": [{}]}}"#, vec![request; 66].join(","));
-    tenant
-        .call("POST", "/requests/batch", Some(body.as_bytes()))
-        .await
-}
-
-async fn list_versions(tenant: &Tenant, definition: &str) -> Vec<Answer> {
-    let tail = format!("/definitions/{definition}/versions?limit=1000");
-    let first = tenant.call("GET", &tail, None).await;
-    let held = first.as_ref().ok().filter(|answer| answer.status == 200);
-    let held = held.map_or(0, |answer| {
-        document(answer)["items"].as_array().unwrap().len()
-    });
-    if held == 0 {
-        let queue = own_queue(tenant);
-        let node = |number: usize| {
-            let input = json!({ "value": vec![0; 400] });
-            json!({ "id": format!("n{number}"), "type": "task", "queue": queue, "input": input })
-        };
-        let nodes: Vec<Value> = (0..900).map(node).collect();
-        let version = json!({ "body": { "graph": { "nodes": nodes, "edges": [] } } });
-        let mut answers = Vec::new();
-        for _ in 0..40 {
-            answers.push(tenant.publish(definition, &version).await);
+    /// Counts the response to a call, which must not be an internal error.
+    fn add(&mut self, call: &'static str, answer: &Answer) {
+        if let Ok(answer) = answer {
+            assert_ne!(answer.status, 500, "{call}: {}", answer.text());
         }
-        return answers;
+        self.count(call, status(answer));
     }
-    let (second, third) = tokio::join!(
-        tenant.call("GET", &tail, None),
-        tenant.call("GET", &tail, None)
-    );
-    vec![first, second, third]
-}
 
-/// Returns the name of a queue that no other workspace owns.
-fn own_queue(tenant: &Tenant) -> String {
-    format!("q-{}", tenant.workspace)
-}
-
-async fn run_wide_graph(tenant: &Tenant, definition: &str) -> Vec<Answer> {
-    let queue = own_queue(tenant);
-    let task =
-        |number: usize| json!({ "id": format!("t{number}"), "type": "task", "queue": queue });
-    let mut nodes: Vec<Value> = (0..998).map(task).collect();
-    nodes.push(json!({ "id": "call", "type": "http", "url": "http://127.0.0.1/" }));
-    let graph = json!({ "body": { "graph": { "nodes": nodes, "edges": [] } } });
-    let mut answers = vec![tenant.publish(definition, &graph).await];
-    let params = format!(r#"{{"x": "{}"}}"#, "y".repeat(31 * 1024));
-    for _ in 0..5 {
-        answers.push(tenant.enqueue(definition, &params).await);
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (key, count) in other.counts {
+            *self.counts.entry(key).or_default() += count;
+        }
+        self.cut_off.extend(other.cut_off);
     }
-    answers
+
+    pub(crate) fn shown(&self) -> String {
+        let counts = self.counts.iter();
+        let counts = counts.map(|((call, status), count)| format!("{call} {status} × {count}"));
+        counts.collect::<Vec<_>>().join(", ")
+    }
 }
 
-async fn at_once(count: usize, tenant: &Tenant, tail: &str) -> Vec<Answer> {
-    let calls = (0..count).map(|_| tenant.call("GET", tail, None));
-    futures::future::join_all(calls).await
+/// Repeats an attack until the deadline, at least once.
+pub(crate) async fn run(attack: Attack, attacker: &Attacker, deadline: Instant) -> Record {
+    let mut record = Record::default();
+    loop {
+        run_once(attack, attacker, &mut record).await;
+        if Instant::now() >= deadline {
+            return record;
+        }
+        if attack == Attack::UnreadResponses {
+            crate::neighbour::pause(deadline.saturating_duration_since(Instant::now())).await;
+            return record;
+        }
+    }
 }
 
-async fn store_and_claim_jobs(worker: &Tenant) -> Vec<Answer> {
-    let payload = "z".repeat(250 * 1024);
-    let jobs = vec![json!({ "kind": "k", "payload": payload }); 60];
-    let body = json!({ "jobs": jobs }).to_string();
-    let path = format!("/v1/queues/{WORKER_QUEUE}/jobs/batch");
-    let stored = worker.call_path("POST", &path, Some(body.as_bytes())).await;
-    let claim = json!({ "worker": "w", "max": 1_000, "lease_ms": 1_000 }).to_string();
-    let path = format!("/v1/queues/{WORKER_QUEUE}/claim");
-    let claimed = worker
-        .call_path("POST", &path, Some(claim.as_bytes()))
-        .await;
-    vec![stored, claimed]
-}
-
-/// Creates a worker key for [`WORKER_QUEUE`] from the response of the keys route.
-pub(crate) fn worker_of(tenant: &Tenant, created: &Value) -> Tenant {
-    Tenant {
-        key: text(&created["secret"]),
-        ..tenant.clone()
+async fn run_once(attack: Attack, attacker: &Attacker, record: &mut Record) {
+    match attack {
+        Attack::UnreadResponses => reads::leave_responses_unread(attacker, record).await,
+        Attack::DoublingSchema => {
+            let schema = compute::doubling(40);
+            compute::publish_schema("publish", attacker, schema, record).await;
+        }
+        Attack::ChainedSchema => {
+            let schema = compute::chained(1_131);
+            compute::publish_schema("publish", attacker, schema, record).await;
+        }
+        Attack::Patterns => {
+            let schema = compute::large_patterns();
+            compute::publish_schema("publish classes", attacker, schema, record).await;
+            let schema = compute::back_reference();
+            compute::publish_schema("publish back-reference", attacker, schema, record).await;
+        }
+        Attack::CostlyValidation => compute::enqueue_costly_params(attacker, record).await,
+        Attack::Templates => compute::run_templates(attacker, record).await,
+        Attack::TinyObjects => compute::enqueue_tiny_objects(attacker, record).await,
+        Attack::VersionLists => reads::list_versions(attacker, record).await,
+        Attack::WideGraph => compute::run_wide_graph(attacker, record).await,
+        Attack::ManyLists => reads::list_at_once(attacker, record).await,
+        Attack::ForgedCursors => reads::forge_cursors(attacker, record).await,
+        Attack::Disconnects => reads::disconnect_calls(attacker, record).await,
+        Attack::DisconnectedWaits => reads::disconnect_waits(attacker, record).await,
+        Attack::OldChanges => reads::read_old_changes(attacker, record).await,
+        Attack::BulkRedrive => worker::redrive_all(attacker, record).await,
+        Attack::LargeJobs => worker::store_and_claim_jobs(attacker, record).await,
+        Attack::EndReports => worker::report_ends(attacker, record).await,
+        Attack::GraphReads => reads::read_graphs(attacker, record).await,
     }
 }

@@ -107,11 +107,26 @@ impl ServerProcess {
         }
     }
 
-    /// Creates a worker key for a queue.
-    pub(crate) async fn worker_key(&self, queue: &str) -> Value {
+    /// Creates a worker key for a queue. It has no workspace.
+    pub(crate) async fn worker(&self, queue: &str) -> Tenant {
         let scope = json!({ "kind": "worker", "queues": [queue] });
         let new = json!({ "name": "worker", "scope": scope });
-        self.post("/v1/keys", new).await
+        Tenant {
+            address: self.address,
+            key: text(&self.post("/v1/keys", new).await["secret"]),
+            workspace: String::new(),
+        }
+    }
+
+    /// Changes a workspace.
+    pub(crate) async fn change(&self, tenant: &Tenant, change: Value) {
+        let path = format!("/v1/workspaces/{}", tenant.workspace);
+        let answer = self.call("PATCH", &path, Some(&change.to_string())).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Creates a workspace of this name, a definition with this version, and a key.

@@ -3,6 +3,11 @@
 use leasehold_testkit::{HttpConnection, HttpResponse};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The longest wait for a response: the server's deadline of a call, and time to send a large body on a busy machine.
+const RESPONSE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
 pub(crate) struct Tenant {
@@ -29,8 +34,38 @@ impl Tenant {
         path: &str,
         body: Option<&[u8]>,
     ) -> std::io::Result<HttpResponse> {
-        let mut connection = HttpConnection::open(self.address).await?;
-        connection.call(method, path, &self.key, body).await
+        let call = async {
+            let mut connection = HttpConnection::open(self.address).await?;
+            connection.call(method, path, &self.key, body).await
+        };
+        let answer = timeout(RESPONSE_MAX, call).await;
+        answer.unwrap_or_else(|_| panic!("{method} {path}: no answer in {RESPONSE_MAX:?}"))
+    }
+
+    /// Publishes a version that the server must accept.
+    pub(crate) async fn must_publish(&self, definition: &str, version: &Value) {
+        let answer = self.publish(definition, version).await.unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.text());
+    }
+
+    /// Enqueues a request that the server must accept, and returns its id.
+    pub(crate) async fn must_enqueue(&self, definition: &str, params: &str) -> String {
+        let answer = self.enqueue(definition, params).await.unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        text(&document(&answer)["id"])
+    }
+
+    /// Returns a request.
+    pub(crate) async fn request(&self, id: &str) -> Value {
+        let answer = self.call("GET", &format!("/requests/{id}"), None).await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        document(&answer)
+    }
+
+    /// The name of a queue that no other workspace owns.
+    pub(crate) fn queue(&self) -> String {
+        format!("q-{}", self.workspace)
     }
 
     /// Creates a definition and returns its id.
