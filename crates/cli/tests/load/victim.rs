@@ -14,6 +14,9 @@ use tokio::time::interval;
 use tokio_postgres::Client;
 
 const LOCK_KIND: &str = include_str!("sql/lock_kind.sql");
+const EXECUTIONS_OF_WORKSPACE: &str = include_str!("sql/executions_of_workspace.sql");
+const JOBS_OF_QUEUE: &str = include_str!("sql/jobs_of_queue.sql");
+const HELD_QUEUE: &str = include_str!("sql/held_queue.sql");
 const ADD_KEPT_KEY: &str = include_str!("sql/add_kept_key.sql");
 const ADD_DELTA: &str = include_str!("sql/add_delta.sql");
 const ADD_SPENT_NODE: &str = include_str!("sql/add_spent_node.sql");
@@ -145,16 +148,10 @@ impl Victim {
     }
 
     async fn lock_rows(&self, locker: &Client, (table, condition): Kind) {
-        let executions = format!(
-            "SELECT e.id FROM workflow_execution e WHERE e.workspace_id = '{}'",
-            self.tenant.workspace
-        );
-        let queue = format!("SELECT q.id FROM queue q WHERE q.name = '{QUEUE}'");
-        let jobs = format!("SELECT j.id FROM job j WHERE j.queue_id IN ({queue})");
         let condition = condition
-            .replace("{executions}", &executions)
-            .replace("{jobs}", &jobs)
-            .replace("{queue}", &queue)
+            .replace("{executions}", EXECUTIONS_OF_WORKSPACE)
+            .replace("{jobs}", JOBS_OF_QUEUE)
+            .replace("{queue}", HELD_QUEUE)
             .replace("{workspace}", &self.tenant.workspace);
         let statement = LOCK_KIND
             .replace("{table}", table)

@@ -1,7 +1,7 @@
 -- Inserts requests, all or none. Returns the first problem or the inserted ids; a request whose key is held is not inserted. The transaction waits
--- at most 200 ms for a key of an open transaction; its caller tries again without a connection.
+-- at most 50 ms for a key of an open transaction; its caller tries again without a connection.
 WITH clock AS MATERIALIZED (
-    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, set_config('lock_timeout', '200ms', true) AS limited
+    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, set_config('lock_timeout', '50ms', true) AS limited
 ), requested AS MATERIALIZED (
     SELECT a.*, d.id AS known_id, d.workspace_id AS owner_id, d.current_version_id
     FROM unnest($4::uuid[], $5::uuid[], $6::jsonb[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[], $11::text[],
