@@ -71,15 +71,20 @@ pub async fn redrive_many(
     let most = u64::from(SWEEP_MAX_BATCH);
     checks::number("limit", redrive.limit.into(), 1, most)?;
     let workspace = redrive.workspace;
-    let room = quotas.room(store, workspace, redrive.limit.into()).await?;
+    let wanted = Usage {
+        requests: redrive.limit.into(),
+        bytes: redrive.max_bytes,
+    };
+    let admission = quotas.admit_part(store, workspace, wanted).await?;
     let fitting = RedriveMany {
-        limit: u32::try_from(room.requests).unwrap_or(redrive.limit),
-        max_bytes: redrive.max_bytes.min(room.bytes),
+        limit: u32::try_from(admission.usage().requests).unwrap_or(redrive.limit),
+        max_bytes: admission.usage().bytes,
         ..redrive.clone()
     };
     let redriven = store.request_redrive_many(&fitting).await;
+    drop(admission);
     // How many requests and bytes were added is known to the store.
-    quotas.forget(workspace);
+    quotas.expire(workspace);
     let redriven = redriven?;
     if redriven.is_empty() && store.workspace_get(workspace).await?.is_none() {
         return Err(RedriveError::NotFound);
