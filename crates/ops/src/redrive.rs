@@ -2,7 +2,7 @@
 
 use crate::checks::{self, InvalidField};
 use crate::quota::{QuotaError, Quotas};
-use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::limits::{REDRIVE_MAX_BYTES, SWEEP_MAX_BATCH};
 use leasehold_core::quota::request_bytes;
 use leasehold_core::{RequestId, Usage};
 use leasehold_store::Store;
@@ -62,7 +62,8 @@ pub async fn redrive(
 }
 
 /// Redrives failed requests that were never redriven, oldest first: as many as the quotas of the workspace allow, and fails if they allow none. Returns
-/// pairs of failed and new request. `redrive.max_bytes` is an upper bound beside the quotas.
+/// pairs of failed and new request. `redrive.max_bytes` and [`REDRIVE_MAX_BYTES`] are upper bounds beside the quotas, so there may be more until a call
+/// returns none.
 pub async fn redrive_many(
     store: &dyn Store,
     quotas: &Quotas,
@@ -73,7 +74,7 @@ pub async fn redrive_many(
     let workspace = redrive.workspace;
     let wanted = Usage {
         requests: redrive.limit.into(),
-        bytes: redrive.max_bytes,
+        bytes: redrive.max_bytes.min(REDRIVE_MAX_BYTES),
     };
     let admission = quotas.admit_part(store, workspace, wanted).await?;
     let fitting = RedriveMany {

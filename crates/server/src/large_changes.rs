@@ -19,10 +19,15 @@ impl LargeChanges {
 
     /// Waits for the turn of a change of so many items; a small one needs none. Dropping the permit ends the turn.
     pub(crate) async fn permit(&self, items: usize) -> Option<OwnerPermit> {
-        let pool = self
-            .0
-            .as_ref()
-            .filter(|_| items >= LARGE_CHANGE_MIN_ITEMS)?;
+        if items < LARGE_CHANGE_MIN_ITEMS {
+            return None;
+        }
+        self.turn().await
+    }
+
+    /// Waits for the turn of a change that is large whatever its number of items.
+    pub(crate) async fn turn(&self) -> Option<OwnerPermit> {
+        let pool = self.0.as_ref()?;
         let owner = call_owner::current().unwrap_or(Owner::Anonymous);
         Some(pool.acquire(owner).await)
     }

@@ -317,3 +317,32 @@ async fn lookups_of_unknown_keys_do_not_pile_up() {
     server.get("/v1/me", &tenant.key).await.expect(200);
     calls.shutdown().await;
 }
+
+/// A bulk redrive of any size takes its turn: its requests can be large.
+#[tokio::test]
+async fn bulk_redrives_of_one_workspace_take_turns() {
+    let mut backend = TestBackend::new(BackendKind::Sqlite).await;
+    let (_switch, hanging) = hanging(&mut backend, "request_redrive_many", true);
+    let server = Arc::new(TestServer::over(backend, ServerSetup::default()).await);
+    let (busy, other) = (server.workspace(1).await, server.workspace(1).await);
+    let mut calls = JoinSet::new();
+    for _ in 0..10 {
+        let (server, busy) = (server.clone(), busy.clone());
+        calls.spawn(async move {
+            let path = busy.path("/dead-letters/redrive");
+            server.post(&path, &busy.key, json!({ "limit": 1 })).await
+        });
+    }
+    let begun = eventually(TIMEOUT, || async { *hanging.borrow() == 1 });
+    assert!(begun.await, "{} redrives hang", *hanging.borrow());
+    list_in_time(&server, &busy, 20).await;
+    assert_eq!(*hanging.borrow(), 1);
+    let path = other.path("/dead-letters/redrive");
+    let call = tokio::spawn({
+        let (server, key) = (server.clone(), other.key.clone());
+        async move { server.post(&path, &key, json!({ "limit": 1 })).await }
+    });
+    let begun = eventually(TIMEOUT, || async { *hanging.borrow() == 2 });
+    assert!(begun.await, "another workspace has its own turn");
+    call.abort();
+}
