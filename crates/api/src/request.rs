@@ -194,7 +194,7 @@ pub struct RedriveMany {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Uuid)]
     pub definition: Option<DefinitionId>,
-    /// Maximum number of requests. Default: 1,000.
+    /// Maximum number of requests. Default: 1,000. A call redrives fewer if they have more than 16 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]
     pub limit: Option<u32>,
@@ -214,7 +214,7 @@ pub struct RedrivenRequest {
 /// The redriven requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RedrivenRequests {
-    /// The redriven requests, oldest first.
+    /// The redriven requests, oldest first. Repeat the call until there are none.
     pub redriven: Vec<RedrivenRequest>,
 }
 

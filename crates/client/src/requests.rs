@@ -166,7 +166,8 @@ impl Client {
             .filter("definition", definition)
     }
 
-    /// Redrives failed requests that were not redriven before, oldest first.
+    /// Redrives failed requests that were not redriven before, oldest first. A call may redrive fewer than its limit, because of their bytes or the quotas of the
+    /// workspace; it returns none when none are left.
     ///
     /// # Errors
     /// Fails if the call fails.

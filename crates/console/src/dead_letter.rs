@@ -117,11 +117,12 @@ async fn redrive(
                 session.out.json_line(one)?;
             }
         }
-        let count = redriven.len();
-        bulk.step(count, count as u64);
-        if count < batch as usize {
+        // A call may redrive fewer than requested while more are left.
+        if redriven.is_empty() {
             break;
         }
+        let count = redriven.len();
+        bulk.step(count, count as u64);
     }
     bulk.end();
     Ok(())

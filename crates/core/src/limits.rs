@@ -46,6 +46,9 @@ pub const POISONED_AFTER_CRASHES: u32 = 3;
 pub const RECOMPUTE_STACK_BYTES: usize = 1024 * 1024;
 /// Requests one recovery or bulk redrive call may change; pruning takes fewer, because claims wait for it.
 pub const SWEEP_MAX_BATCH: u32 = 10_000;
+/// Bytes of the requests that one bulk redrive enqueues, and one request more: as many as the body of a batch has over HTTP (`server.batch_max_bytes`). It is
+/// one transaction, and SQLite's only writer serves no other call meanwhile.
+pub const REDRIVE_MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Characters kept of an error message.
 pub const ERROR_MAX_CHARS: usize = 4_000;
 /// Characters kept of a caller's trace context.
@@ -173,7 +176,7 @@ pub const KEY_USE_INTERVAL_SECONDS: u64 = 60;
 pub const KEY_LOOKUPS_WAITING_MAX: usize = 256;
 /// Characters of a worker's name over HTTP, where the server appends the id of the key.
 pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
-/// Items from which on a change waits for its turn on a store with one writer: enqueued requests and jobs, redrives, finished jobs.
+/// Items from which on a change waits for its turn on a store with one writer: enqueued requests and jobs, finished jobs. A bulk redrive always does.
 pub const LARGE_CHANGE_MIN_ITEMS: usize = 101;
 /// Changes with that many items under way at once on a store with one writer. One workspace or key gets one; the other is for the others.
 pub const LARGE_CHANGES_MAX: usize = 2;

@@ -67,7 +67,8 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Returns the nodes of an execution in the order of its graph's node list; none if the engine does not know the execution. An execution of a
     /// binding has no nodes. The first output with which the total exceeds
-    /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES), and all after it, are omitted.
+    /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES), and all after it, are omitted. The caller bounds its wait. An engine that
+    /// reads from a store does not end the read before the store has answered; this holds for [`Engine::output`] too.
     async fn nodes(
         &self,
         execution: ExecutionId,

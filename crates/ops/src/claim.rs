@@ -109,7 +109,7 @@ pub async fn progress(
     check_ref(&field, claim)?;
     field.json("progress", progress)?;
     let bytes = progress.as_str().len() as u64;
-    quotas
+    let _admission = quotas
         .admit_bytes(store, key.id, &key.rights.scope, bytes)
         .await?;
     Ok(store.job_progress(&owner.0, claim, progress).await?)

@@ -110,7 +110,7 @@ pub async fn enqueue_within(
     check_shared(store, workspaces, &jobs).await?;
     let admitted = quotas.admit(store, key.id, &key.rights.scope, &jobs);
     match admitted.await {
-        Ok(()) => enqueue(store, &jobs).await,
+        Ok(_admission) => enqueue(store, &jobs).await,
         Err(refused @ JobQuotaError::Bytes { .. })
             if jobs.iter().any(|job| job.dedup.is_some()) =>
         {
@@ -140,7 +140,7 @@ async fn replay(
         return Err(refused.into());
     }
     let admitted = quotas.admit(store, key.id, &key.rights.scope, added);
-    admitted.await?;
+    let _admission = admitted.await?;
     Ok(replay.with(store.job_enqueue(&jobs).await?))
 }
 

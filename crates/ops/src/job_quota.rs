@@ -1,9 +1,10 @@
 //! The quota of worker keys: how many bytes the open jobs in the queues of a key may have, progress included. Counts what this process enqueues, and measures in the
 //! store when that is much.
 
-use leasehold_core::KeyId;
+use crate::admission::{Admission, Admitted, Sums};
 use leasehold_core::key::KeyScope;
 use leasehold_core::limits::{JOB_OVERHEAD_BYTES, KEY_MAX_OPEN_BYTES};
+use leasehold_core::{KeyId, Usage};
 use leasehold_store::Store;
 use leasehold_store::job::NewJob;
 use std::collections::HashMap;
@@ -60,19 +61,20 @@ pub struct JobQuotas {
 struct KeyUsage {
     measured: u64,
     measured_at: Option<Instant>,
-    /// The bytes admitted since.
-    added: u64,
+    /// What this process had admitted when it began to measure.
+    then: Sums,
+    admitted: Admitted,
     /// Locked by the call that measures.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The decision about a call.
 enum Step {
-    Admit,
+    Admit(Admission),
     /// Measure, one call of the key after the other.
     Measure {
         /// What was admitted before.
-        before: u64,
+        then: Sums,
         turn: Arc<tokio::sync::Mutex<()>>,
     },
     Refuse(u64),
@@ -93,14 +95,14 @@ impl JobQuotas {
         }
     }
 
-    /// Admits these jobs of a key, all or none. Only worker keys are limited.
+    /// Admits these jobs of a key, all or none. Only worker keys are limited; the others need no admission.
     pub async fn admit(
         &self,
         store: &dyn Store,
         key: KeyId,
         scope: &KeyScope,
         jobs: impl IntoIterator<Item = &NewJob>,
-    ) -> Result<(), JobQuotaError> {
+    ) -> Result<Option<Admission>, JobQuotaError> {
         let bytes = |job: &NewJob| job.payload.as_str().len() as u64 + JOB_OVERHEAD_BYTES;
         let added: u64 = jobs.into_iter().map(bytes).sum();
         self.admit_bytes(store, key, scope, added).await
@@ -113,33 +115,32 @@ impl JobQuotas {
         key: KeyId,
         scope: &KeyScope,
         added: u64,
-    ) -> Result<(), JobQuotaError> {
+    ) -> Result<Option<Admission>, JobQuotaError> {
         let KeyScope::Worker { queues } = scope else {
-            return Ok(());
+            return Ok(None);
         };
         let turn = match self.step(key, added) {
-            Step::Admit => return Ok(()),
+            Step::Admit(admission) => return Ok(Some(admission)),
             Step::Refuse(open) => return Err(self.full(open, added)),
             Step::Measure { turn, .. } => turn,
         };
         let _turn = turn.lock().await;
-        let before = match self.step(key, added) {
-            Step::Admit => return Ok(()),
+        let then = match self.step(key, added) {
+            Step::Admit(admission) => return Ok(Some(admission)),
             Step::Refuse(open) => return Err(self.full(open, added)),
-            Step::Measure { before, .. } => before,
+            Step::Measure { then, .. } => then,
         };
         let measured = store.queue_open_bytes(queues, self.max).await?;
         let mut known = self.known();
         let usage = known.entry(key).or_default();
         usage.measured = measured;
         usage.measured_at = Some(Instant::now());
-        usage.added = usage.added.saturating_sub(before);
+        usage.then = then;
         let open = usage.open();
         if open.saturating_add(added) > self.max {
             return Err(self.full(open, added));
         }
-        usage.added += added;
-        Ok(())
+        Ok(Some(usage.admitted.begin(bytes(added))))
     }
 
     fn step(&self, key: KeyId, added: u64) -> Step {
@@ -149,16 +150,16 @@ impl JobQuotas {
         }
         let usage = known.entry(key).or_default();
         let fits = usage.open().saturating_add(added) <= self.max;
-        if fits && usage.added.saturating_add(added) <= self.max / 8 {
-            usage.added += added;
-            return Step::Admit;
+        let since = usage.admitted.begun_since(usage.then).bytes;
+        if fits && since.saturating_add(added) <= self.max / 8 {
+            return Step::Admit(usage.admitted.begin(bytes(added)));
         }
         let is_fresh = usage.measured_at.is_some_and(|at| at.elapsed() < FULL_FOR);
         if !fits && is_fresh {
             return Step::Refuse(usage.open());
         }
         Step::Measure {
-            before: usage.added,
+            then: usage.admitted.sums(),
             turn: Arc::clone(&usage.turn),
         }
     }
@@ -178,6 +179,12 @@ impl JobQuotas {
 
 impl KeyUsage {
     fn open(&self) -> u64 {
-        self.measured.saturating_add(self.added)
+        let missed = self.admitted.missed(self.then).bytes;
+        self.measured.saturating_add(missed)
     }
+}
+
+/// Returns the usage of these bytes of jobs. Their number is not limited.
+fn bytes(bytes: u64) -> Usage {
+    Usage { requests: 0, bytes }
 }

@@ -1,5 +1,6 @@
 //! The operations behind the API and the CLI: each validates a call, then runs one store operation. Knows ports only, no database and no HTTP.
 
+mod admission;
 pub mod cancel;
 pub mod checks;
 pub mod claim;
@@ -21,6 +22,7 @@ mod schema;
 pub mod why;
 pub mod workspace;
 
+pub use admission::Admission;
 pub use cancel::{CancelError, CancelOutcome};
 pub use checks::InvalidField;
 pub use claim::LeaseOwner;
@@ -32,7 +34,7 @@ pub use job_quota::{JobQuotaError, JobQuotas};
 pub use key::KeyError;
 pub use publish::{PublishError, publish};
 pub use queue::{QueueUpdate, ShareError};
-pub use quota::{Admission, QuotaError, Quotas};
+pub use quota::{QuotaError, Quotas};
 pub use redrive::RedriveError;
 pub use schema::{ParamsSchemas, SchemaWorkError};
 pub use workspace::WorkspaceError;

@@ -1,14 +1,16 @@
 //! The quotas of workspaces, checked before requests are enqueued: tracks what this process enqueues, and reads limits and usage from the store
 //! about once a second.
 
+use crate::admission::{Admission, Admitted, Sums};
 use leasehold_core::WorkspaceId;
 use leasehold_core::quota::{QuotaExceeded, Usage, WorkspaceQuota};
 use leasehold_store::Store;
 use leasehold_store::request::NewRequest;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
+use tokio::sync::Mutex as AsyncMutex;
 
 /// How long a figure is used.
 const FRESH_FOR: Duration = Duration::from_secs(1);
@@ -78,48 +80,40 @@ impl QuotaError {
     }
 }
 
-/// Limits the PENDING requests and the open bytes of each workspace. Calls of other processes may exceed a limit within a second, and those of this
-/// process while it queries a figure for the first time.
+/// Limits the PENDING requests and the open bytes of each workspace. Calls of other processes may exceed a limit within a second.
 #[derive(Debug, Default)]
 pub struct Quotas {
     known: Mutex<HashMap<WorkspaceId, KnownQuota>>,
 }
 
 /// The quotas of a workspace as last read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default)]
 struct KnownQuota {
-    /// The limits and the usage when the store was last queried; none before the first answer, and of a workspace that does not exist.
-    counted: Option<WorkspaceQuota>,
-    /// What was admitted and written since, whether or not it was new.
-    admitted: Usage,
-    /// What calls that have not ended were admitted with. A query of the store may miss it.
-    in_flight: Usage,
-    counted_at: Instant,
+    /// The last answer of the store.
+    counted: Option<Counted>,
+    /// When a call last began to query the store. None if the next call must query it.
+    counted_at: Option<Instant>,
+    admitted: Admitted,
+    /// Locked by the call that queries the store for the first time.
+    first: Arc<AsyncMutex<()>>,
 }
 
-/// What a call was admitted with. Keep it until the store has the requests.
-#[derive(Debug)]
-#[must_use = "what is dropped before the store has the requests is not counted while they are written"]
-pub struct Admission<'a> {
-    quotas: &'a Quotas,
-    workspace: WorkspaceId,
-    usage: Usage,
-}
-
-impl Drop for Admission<'_> {
-    fn drop(&mut self) {
-        if let Some(known) = self.quotas.known().get_mut(&self.workspace) {
-            known.in_flight = known.in_flight.minus(self.usage);
-            known.admitted = known.admitted.plus(self.usage);
-        }
-    }
+/// An answer of the store.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    /// The limits and the usage; none of a workspace that does not exist.
+    quota: Option<WorkspaceQuota>,
+    /// What this process had admitted when it asked.
+    then: Sums,
 }
 
 /// The decision about a call.
 enum Step {
-    Admit,
-    /// Query the store; the value is what was written before the query.
-    Count(Usage),
+    Admit(Admission),
+    /// Query the store; the value is what was admitted before the query.
+    Count(Sums),
+    /// Another call may be reading the first figure: take the turn, then decide again.
+    Wait(Arc<AsyncMutex<()>>),
     Refuse(QuotaError),
 }
 
@@ -140,92 +134,84 @@ impl Quotas {
         store: &dyn Store,
         workspace: WorkspaceId,
         added: Usage,
-    ) -> Result<Admission<'_>, QuotaError> {
-        match self.step(workspace, added) {
-            Step::Admit => {}
-            Step::Refuse(error) => return Err(error),
-            Step::Count(before) => {
-                let counted = store.workspace_quota(workspace).await?;
-                let mut known = self.known();
-                let known = known.entry(workspace).or_insert_with(KnownQuota::empty);
-                known.counted = counted;
-                known.admitted = known.admitted.minus(before);
-                known.check(added)?;
-                known.in_flight = known.in_flight.plus(added);
+    ) -> Result<Admission, QuotaError> {
+        let mut turn = None;
+        let then = loop {
+            match self.step(workspace, added, turn.is_some()) {
+                Step::Admit(admission) => return Ok(admission),
+                Step::Refuse(error) => return Err(error),
+                Step::Wait(first) => turn = Some(first.lock_owned().await),
+                Step::Count(then) => break then,
             }
-        }
-        Ok(Admission {
-            quotas: self,
-            workspace,
-            usage: added,
-        })
+        };
+        let quota = store.workspace_quota(workspace).await?;
+        let mut known = self.known();
+        let known = known.entry(workspace).or_default();
+        known.counted = Some(Counted { quota, then });
+        known.check(added)?;
+        Ok(known.admitted.begin(added))
     }
 
-    /// Returns how much of `wanted` requests fits, and how many bytes; fails if no request fits. Reserves the requests until [`Self::forget`].
-    pub async fn room(
+    /// Admits as much of `wanted` as fits; fails if no request fits. What the call did not use counts until [`Self::expire`].
+    pub(crate) async fn admit_part(
         &self,
         store: &dyn Store,
         workspace: WorkspaceId,
-        wanted: u64,
-    ) -> Result<Usage, QuotaError> {
-        let one = Usage {
+        wanted: Usage,
+    ) -> Result<Admission, QuotaError> {
+        let least = Usage {
             requests: 1,
             bytes: 1,
         };
         self.expire(workspace);
-        drop(self.admit(store, workspace, one).await?);
+        let least = self.admit(store, workspace, least).await?;
         let mut known = self.known();
-        let room = match known.get_mut(&workspace) {
-            Some(known) => known.reserve(wanted, one),
-            None => None,
-        };
+        let known = known.entry(workspace).or_default();
         // Without a figure the workspace does not exist, or this process has forgotten it meanwhile: the store decides.
-        Ok(room.unwrap_or(Usage {
-            requests: wanted,
-            bytes: u64::MAX,
+        let room = match known.quota() {
+            Some((quota, used)) => quota.room(used.minus(least.usage())),
+            None => wanted,
+        };
+        Ok(known.admitted.begin(Usage {
+            // The least is admitted, whatever a newer figure says.
+            requests: wanted.requests.min(room.requests.max(1)),
+            bytes: wanted.bytes.min(room.bytes.max(1)),
         }))
     }
 
-    /// Makes the next call query the store. What is admitted meanwhile stays counted.
-    fn expire(&self, workspace: WorkspaceId) {
+    /// Makes the next call query the store. What is in flight stays counted.
+    pub(crate) fn expire(&self, workspace: WorkspaceId) {
         if let Some(known) = self.known().get_mut(&workspace) {
-            let past = known.counted_at.checked_sub(FRESH_FOR);
-            known.counted_at = past.unwrap_or(known.counted_at);
+            known.counted_at = None;
         }
     }
 
-    /// Forgets what is known of a workspace: the next call queries the store.
-    pub fn forget(&self, workspace: WorkspaceId) {
-        self.known().remove(&workspace);
-    }
-
-    /// Decides by the known figure. The first caller that finds it stale queries the store; the others use it meanwhile.
-    fn step(&self, workspace: WorkspaceId, added: Usage) -> Step {
+    /// Decides by the known figure. The first caller that finds it stale queries the store; the others use it meanwhile. Without a figure they wait for
+    /// the first; `has_turn` says that the caller has waited.
+    fn step(&self, workspace: WorkspaceId, added: Usage, has_turn: bool) -> Step {
         let mut all = self.known();
         if all.len() >= WORKSPACES_MAX && !all.contains_key(&workspace) {
             all.clear();
         }
-        let Some(known) = all.get_mut(&workspace) else {
-            all.insert(workspace, KnownQuota::empty());
-            return Step::Count(Usage::default());
+        let known = all.entry(workspace).or_default();
+        let Some(counted) = known.counted else {
+            return if has_turn {
+                Step::Count(known.begin_query())
+            } else {
+                Step::Wait(Arc::clone(&known.first))
+            };
         };
-        let age = known.counted_at.elapsed();
-        let counted = KnownQuota {
-            admitted: Usage::default(),
-            in_flight: Usage::default(),
-            ..*known
-        };
-        if let Err(error) = counted.check(added)
-            && age < FULL_FOR
+        let age = known.counted_at.map(|at| at.elapsed());
+        if let Some(quota) = counted.quota
+            && let Err(error) = check(&quota, quota.used, added)
+            && age.is_some_and(|age| age < FULL_FOR)
         {
             return Step::Refuse(error);
         }
-        if known.check(added).is_ok() && age < FRESH_FOR {
-            known.in_flight = known.in_flight.plus(added);
-            return Step::Admit;
+        if known.check(added).is_ok() && age.is_some_and(|age| age < FRESH_FOR) {
+            return Step::Admit(known.admitted.begin(added));
         }
-        known.counted_at = Instant::now();
-        Step::Count(known.admitted)
+        Step::Count(known.begin_query())
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<WorkspaceId, KnownQuota>> {
@@ -234,47 +220,40 @@ impl Quotas {
 }
 
 impl KnownQuota {
-    fn empty() -> Self {
-        Self {
-            counted: None,
-            admitted: Usage::default(),
-            in_flight: Usage::default(),
-            counted_at: Instant::now(),
-        }
+    /// Notes that a query of the store begins; the others use the known figure meanwhile.
+    fn begin_query(&mut self) -> Sums {
+        self.counted_at = Some(Instant::now());
+        self.admitted.sums()
+    }
+
+    /// Returns the limits, and what is used of them; none if the workspace does not exist.
+    fn quota(&self) -> Option<(WorkspaceQuota, Usage)> {
+        let Counted { quota, then } = self.counted?;
+        let quota = quota?;
+        Some((quota, quota.used.plus(self.admitted.missed(then))))
     }
 
     /// Checks whether `added` fits. The store rejects requests of a workspace that does not exist.
     fn check(&self, added: Usage) -> Result<(), QuotaError> {
-        let Some(quota) = self.counted else {
-            return Ok(());
-        };
-        let used = quota.used.plus(self.admitted).plus(self.in_flight);
-        quota.check(used, added).map_err(|exceeded| match exceeded {
-            QuotaExceeded::Pending => QuotaError::Pending {
-                pending: used.requests,
-                added: added.requests,
-                max: quota.max_pending,
-            },
-            QuotaExceeded::Bytes => QuotaError::Bytes {
-                open: used.bytes,
-                added: added.bytes,
-                max: quota.max_open_bytes,
-            },
-        })
-    }
-
-    /// Reserves up to `wanted` requests beside `reserved` ones, which count towards them, and returns how many and the bytes that are free.
-    fn reserve(&mut self, wanted: u64, reserved: Usage) -> Option<Usage> {
-        let quota = self.counted?;
-        let written = quota.used.plus(self.admitted.minus(reserved));
-        let others = written.plus(self.in_flight);
-        let mut room = quota.room(others);
-        room.requests = room.requests.min(wanted);
-        let more = Usage {
-            requests: room.requests.saturating_sub(reserved.requests),
-            bytes: 0,
-        };
-        self.admitted = self.admitted.plus(more);
-        Some(room)
+        let quota = self.quota();
+        quota.map_or(Ok(()), |(quota, used)| check(&quota, used, added))
     }
 }
+
+fn check(quota: &WorkspaceQuota, used: Usage, added: Usage) -> Result<(), QuotaError> {
+    quota.check(used, added).map_err(|exceeded| match exceeded {
+        QuotaExceeded::Pending => QuotaError::Pending {
+            pending: used.requests,
+            added: added.requests,
+            max: quota.max_pending,
+        },
+        QuotaExceeded::Bytes => QuotaError::Bytes {
+            open: used.bytes,
+            added: added.bytes,
+            max: quota.max_open_bytes,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use crate::checks::{self, InvalidField};
 use crate::quota::{QuotaError, Quotas};
-use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::limits::{REDRIVE_MAX_BYTES, SWEEP_MAX_BATCH};
 use leasehold_core::quota::request_bytes;
 use leasehold_core::{RequestId, Usage};
 use leasehold_store::Store;
@@ -62,7 +62,8 @@ pub async fn redrive(
 }
 
 /// Redrives failed requests that were never redriven, oldest first: as many as the quotas of the workspace allow, and fails if they allow none. Returns
-/// pairs of failed and new request. `redrive.max_bytes` is an upper bound beside the quotas.
+/// pairs of failed and new request. `redrive.max_bytes` and [`REDRIVE_MAX_BYTES`] are upper bounds beside the quotas, so there may be more until a call
+/// returns none.
 pub async fn redrive_many(
     store: &dyn Store,
     quotas: &Quotas,
@@ -71,15 +72,20 @@ pub async fn redrive_many(
     let most = u64::from(SWEEP_MAX_BATCH);
     checks::number("limit", redrive.limit.into(), 1, most)?;
     let workspace = redrive.workspace;
-    let room = quotas.room(store, workspace, redrive.limit.into()).await?;
+    let wanted = Usage {
+        requests: redrive.limit.into(),
+        bytes: redrive.max_bytes.min(REDRIVE_MAX_BYTES),
+    };
+    let admission = quotas.admit_part(store, workspace, wanted).await?;
     let fitting = RedriveMany {
-        limit: u32::try_from(room.requests).unwrap_or(redrive.limit),
-        max_bytes: redrive.max_bytes.min(room.bytes),
+        limit: u32::try_from(admission.usage().requests).unwrap_or(redrive.limit),
+        max_bytes: admission.usage().bytes,
         ..redrive.clone()
     };
     let redriven = store.request_redrive_many(&fitting).await;
+    drop(admission);
     // How many requests and bytes were added is known to the store.
-    quotas.forget(workspace);
+    quotas.expire(workspace);
     let redriven = redriven?;
     if redriven.is_empty() && store.workspace_get(workspace).await?.is_none() {
         return Err(RedriveError::NotFound);

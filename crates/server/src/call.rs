@@ -10,6 +10,7 @@ use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State as AxumState};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
 
 type PathParams = Result<RawPathParams, RawPathParamsRejection>;
 
@@ -20,29 +21,32 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
-    let limit = deadline::call_timeout(policy.deadline, &state.options);
-    // Boxed because it is large and moves several times until it runs.
-    let answer = Box::pin(async move {
-        let admitted = admit(&state, policy, params, request, next).await;
-        admitted.unwrap_or_else(IntoResponse::into_response)
-    });
-    deadline::apply(limit, answer).await
+    let served = admit(state, policy, params, request, next).await;
+    served.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// Serves the call of a caller that may make it now.
 async fn admit(
-    state: &State,
+    state: State,
     policy: RoutePolicy,
     params: PathParams,
     mut request: Request,
     next: Next,
 ) -> ApiResult<Response> {
-    let params = access::authorize(state, policy, params, &mut request).await?;
+    let (timeout, begun) = (
+        deadline::call_timeout(policy, &state.options),
+        Instant::now(),
+    );
+    let authorized = access::authorize(&state, policy, params, &mut request);
+    let params = deadline::before(timeout, authorized).await?;
     // After authorization: calls are counted by workspace or key.
-    let place = load_shed::admit(state, policy, &mut request)?;
-    let owner = place.as_ref().map(|place| place.owner());
-    // The permits are held until the response is made.
-    Ok(call_owner::scope(owner, traced(state, policy, params, request, next)).await)
+    let permit = load_shed::admit(&state, policy, &mut request)?;
+    let call = permit.map(|permit| permit.call());
+    // Boxed because it is large and moves several times until it runs. The place of the call is held until the response is made.
+    let answer = Box::pin(async move {
+        call_owner::scope(call, traced(&state, policy, params, request, next)).await
+    });
+    Ok(deadline::apply(timeout, begun, answer).await)
 }
 
 /// Serves a call in its span. After authorization, so that only callers with a key create spans.

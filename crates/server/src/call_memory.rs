@@ -40,6 +40,23 @@ pub(crate) struct ResponseMemory(
     #[allow(dead_code, reason = "held until it is dropped")] Arc<Reservation>,
 );
 
+/// The reservation of a call, lent to a part of it that may outlive it. Dropping it returns the reservation to the call, or releases it if the call has
+/// ended.
+pub(crate) struct LentMemory {
+    memory: CallMemory,
+    reservation: Option<Reservation>,
+}
+
+impl Drop for LentMemory {
+    fn drop(&mut self) {
+        let mut reserved = self.memory.lock();
+        // The call may have reserved memory anew.
+        if reserved.is_none() {
+            *reserved = self.reservation.take();
+        }
+    }
+}
+
 impl CallMemory {
     /// Returns the memory of the call that this task serves; none outside of a call and for callers without a key.
     pub(crate) fn current() -> Option<Self> {
@@ -61,6 +78,15 @@ impl CallMemory {
         let mut reservation = self.0.budget.reservation(self.0.owner);
         reservation.grow(bytes).await;
         drop(self.lock().replace(reservation));
+    }
+
+    /// Lends the reserved memory, so that it stays reserved even if the call ends.
+    pub(crate) fn lend(self) -> LentMemory {
+        let reservation = self.lock().take();
+        LentMemory {
+            memory: self,
+            reservation,
+        }
     }
 
     /// Releases the reserved memory.
@@ -185,6 +211,22 @@ mod tests {
         let refused = third.hold(50_000, false).await;
         let status = refused.err().map(|error| error.into_response().status());
         assert_eq!(status, Some(StatusCode::SERVICE_UNAVAILABLE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lent_memory_is_returned_to_its_call_or_released_after_its_end() {
+        let budget = MemoryBudget::new(400_000);
+        let other = memory(&budget, 1);
+        let call = memory(&budget, 1);
+        call.reserve(90_000).await.unwrap();
+        drop(call.clone().lend());
+        assert!(other.reserve(50_000).await.is_err(), "the call has it");
+        let lent = call.clone().lend();
+        assert!(call.hold(100, false).await.unwrap().is_none());
+        drop(call);
+        assert!(other.reserve(50_000).await.is_err(), "the part has it");
+        drop(lent);
+        assert!(other.reserve(50_000).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]

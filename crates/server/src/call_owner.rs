@@ -1,15 +1,28 @@
 //! The owner of a call: the workspace or key that shared pools count it for. Knows no pool and no route.
 //!
 //! The owner is a task-local value, like a tracing span: the layers and the store behind a route read it, so no handler passes it on. A task that a call
-//! spawns must be given the owner. Outside of a call there is none: that is the server's own work, which no pool of the API counts.
+//! spawns must be given the owner; `call_task` does that. Outside of a call there is none: that is the server's own work, which no pool of the API counts.
 
 use leasehold_core::key::KeyScope;
 use leasehold_core::{KeyId, WorkspaceId};
 use leasehold_store::key::Key;
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 tokio::task_local! {
-    static OWNER: Owner;
+    static CALL: RunningCall;
+}
+
+/// What a call holds in shared pools for as long as any part of it runs.
+pub(crate) type Place = Arc<dyn Any + Send + Sync>;
+
+/// The call that a task serves. Cheap to clone; a clone keeps its place.
+#[derive(Clone)]
+pub(crate) struct RunningCall {
+    owner: Owner,
+    #[expect(dead_code, reason = "held until the call and its parts have ended")]
+    place: Option<Place>,
 }
 
 /// The workspace of a key, or the key itself if it has no workspace.
@@ -43,13 +56,25 @@ impl fmt::Display for Owner {
 
 /// Returns the owner of the call that runs now.
 pub(crate) fn current() -> Option<Owner> {
-    OWNER.try_with(|owner| *owner).ok()
+    CALL.try_with(|call| call.owner).ok()
 }
 
-/// Runs a call, or a part of it, for this owner; for none, as the server's own work.
-pub(crate) async fn scope<T>(owner: Option<Owner>, run: impl Future<Output = T>) -> T {
-    match owner {
-        Some(owner) => OWNER.scope(owner, run).await,
+/// Returns the call that runs now.
+pub(crate) fn running() -> Option<RunningCall> {
+    CALL.try_with(RunningCall::clone).ok()
+}
+
+impl RunningCall {
+    /// Returns a call of this owner that holds this place.
+    pub(crate) fn new(owner: Owner, place: Option<Place>) -> Self {
+        Self { owner, place }
+    }
+}
+
+/// Runs a call or a part of it; for none, as the server's own work.
+pub(crate) async fn scope<T>(call: Option<RunningCall>, run: impl Future<Output = T>) -> T {
+    match call {
+        Some(call) => CALL.scope(call, run).await,
         None => run.await,
     }
 }
@@ -61,7 +86,8 @@ mod tests {
     #[tokio::test]
     async fn owner_is_known_within_the_call_and_nowhere_else() {
         assert_eq!(current(), None);
-        let inner = scope(Some(Owner::Anonymous), async {
+        let call = RunningCall::new(Owner::Anonymous, None);
+        let inner = scope(Some(call), async {
             tokio::task::yield_now().await;
             let spawned = tokio::spawn(async { current() }).await;
             (current(), spawned.ok().flatten())

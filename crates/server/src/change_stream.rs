@@ -1,6 +1,7 @@
 //! One subscriber's stream of changes: reads one page at a time from its cursor, and ends when the key or the workspace is gone. Knows no route.
 
-use crate::call_owner::{self, Owner};
+use crate::call_owner::{self, Owner, Place, RunningCall};
+use crate::call_task;
 use crate::cursors::ListCursors;
 use crate::key_cache::KeyLookup;
 use crate::owner_pool::OwnerPermit;
@@ -36,7 +37,7 @@ pub(crate) struct ChangeSubscriber {
     /// Writes the positions that the subscriber receives.
     pub(crate) cursors: ListCursors<'static>,
     /// The permits of the stream: that of its owner and that of its key.
-    pub(crate) _permits: [OwnerPermit; 2],
+    pub(crate) permits: Arc<[OwnerPermit; 2]>,
 }
 
 /// Whether the workspace exists and is not deleted.
@@ -77,8 +78,7 @@ pub(crate) async fn open(
         ended: false,
     };
     Ok(futures::stream::unfold(stream, async |mut stream| {
-        let owner = Owner::of(&stream.subscriber.key);
-        let event = call_owner::scope(Some(owner), stream.next()).await?;
+        let event = call_owner::scope(Some(stream.call()), stream.next()).await?;
         Some((Ok(event), stream))
     }))
 }
@@ -98,6 +98,12 @@ struct ChangeStream {
 }
 
 impl ChangeStream {
+    /// Returns the call whose parts read from the store. A part holds the permits of the stream until it has ended, even if the caller has disconnected.
+    fn call(&self) -> RunningCall {
+        let permits: Place = self.subscriber.permits.clone();
+        RunningCall::new(Owner::of(&self.subscriber.key), Some(permits))
+    }
+
     async fn next(&mut self) -> Option<Event> {
         if self.ended {
             return None;
@@ -146,11 +152,9 @@ impl ChangeStream {
         // Later notifications are for changes after this page.
         self.notifications.mark_unchanged();
         let start = ChangeStart::After(self.cursor.clone());
-        let page = self
-            .state
-            .store
-            .change_list(&start, self.subscriber.workspace, PAGE);
-        let page = page.await.map_err(|error| {
+        let (store, workspace) = (self.state.store.clone(), self.subscriber.workspace);
+        let page = async move { store.change_list(&start, workspace, PAGE).await };
+        let page = call_task::run(page).await.map_err(|error| {
             tracing::warn!(%error, "change stream ended: the store is unavailable");
             "the store is unavailable; reconnect later"
         })?;
@@ -177,13 +181,20 @@ impl ChangeStream {
         }
         self.checked_at = Instant::now();
         let unavailable = |_| "the store is unavailable; reconnect later";
-        let found = self.state.keys.find_again(&self.subscriber.key).await;
-        // Read after the key: a key is also invalid because its workspace was deleted, and then that is the reason.
-        if let Some(id) = self.subscriber.workspace {
-            let exists = workspace_exists(&*self.state.store, id).await;
-            if !exists.map_err(unavailable)? {
-                return Err("the workspace was deleted");
-            }
+        let (state, key) = (self.state.clone(), self.subscriber.key.clone());
+        let workspace = self.subscriber.workspace;
+        let (found, exists) = call_task::run(async move {
+            let found = state.keys.find_again(&key).await;
+            // Read after the key: a key is also invalid because its workspace was deleted, and then that is the reason.
+            let exists = match workspace {
+                Some(id) => workspace_exists(&*state.store, id).await,
+                None => Ok(true),
+            };
+            (found, exists)
+        })
+        .await;
+        if !exists.map_err(unavailable)? {
+            return Err("the workspace was deleted");
         }
         match found.map_err(unavailable)? {
             // Not looked up: the next check decides.

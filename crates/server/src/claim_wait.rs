@@ -8,6 +8,8 @@
 
 use crate::call_memory::CallMemory;
 use crate::call_owner::{self, Owner};
+use crate::call_task::{self, HeldCall};
+use crate::large_changes::LargeChanges;
 use crate::owner_pool::{OwnerPermit, OwnerPool, PoolFull};
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobsClaimed};
 use leasehold_core::limits::{
@@ -33,6 +35,8 @@ pub(crate) struct ClaimWaiters {
     /// The claims that may wait at once.
     polls: Arc<OwnerPool>,
     leaders: Mutex<HashMap<String, LeaderLock>>,
+    /// The turns in which jobs are returned.
+    large_changes: LargeChanges,
     /// Claims in progress, and jobs being returned.
     tasks: TaskTracker,
 }
@@ -62,10 +66,11 @@ impl From<Error> for ClaimError {
 
 impl ClaimWaiters {
     /// Allows up to `polls_max` claims to wait at once.
-    pub(crate) fn new(polls_max: usize) -> Self {
+    pub(crate) fn new(polls_max: usize, large_changes: LargeChanges) -> Self {
         Self {
             polls: OwnerPool::new(polls_max),
             leaders: Mutex::default(),
+            large_changes,
             tasks: TaskTracker::new(),
         }
     }
@@ -161,7 +166,8 @@ async fn wait_for_jobs(
         // The claim after arming covers all earlier notifications.
         notifications.borrow_and_update();
         // If arming fails, the claim fails too or finds the jobs anyway.
-        let _ = store.job_notification_arm().await;
+        let armed = store.clone();
+        let _ = call_task::run(async move { armed.job_notification_arm().await }).await;
         let guard = try_claim(store, waiter.waiters, claim).await?;
         if !guard.claimed.jobs.is_empty() {
             return Ok(Some(guard));
@@ -214,7 +220,7 @@ fn max_bytes(claim: &JobClaim) -> usize {
     (jobs * JOB_MAX_BYTES).min(CLAIM_MAX_BYTES) + jobs * FIELDS_BYTES
 }
 
-/// Claims once, in a task that runs to its end even if the caller disconnects.
+/// Claims once, in a task that runs to its end even if the caller disconnects, and holds what the call holds until then.
 async fn run_claim(
     store: &Arc<dyn Store>,
     waiters: &ClaimWaiters,
@@ -222,13 +228,16 @@ async fn run_claim(
 ) -> Result<ClaimGuard> {
     let (sender, receiver) = oneshot::channel();
     let (store, claim, tasks) = (store.clone(), claim.clone(), waiters.tasks.clone());
-    let owner = call_owner::current();
+    let large_changes = waiters.large_changes.clone();
+    let call = HeldCall::current();
     waiters.tasks.spawn(async move {
-        let claimed = call_owner::scope(owner, store.job_claim(&claim)).await;
+        let claimed = call.run(store.job_claim(&claim)).await;
         let guard = claimed.map(|claimed| ClaimGuard {
+            call: (!claimed.jobs.is_empty()).then_some(call),
             claimed,
             store: store.clone(),
             worker: claim.worker,
+            large_changes,
             tasks,
         });
         // If the receiver is gone, dropping the guard returns the jobs.
@@ -245,7 +254,10 @@ pub(crate) struct ClaimGuard {
     claimed: JobsClaimed,
     store: Arc<dyn Store>,
     worker: String,
+    large_changes: LargeChanges,
     tasks: TaskTracker,
+    /// What the call holds, unless there are no jobs.
+    call: Option<HeldCall>,
 }
 
 impl ClaimGuard {
@@ -258,13 +270,22 @@ impl ClaimGuard {
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
         let jobs = std::mem::take(&mut self.claimed.jobs);
-        if jobs.is_empty() || tokio::runtime::Handle::try_current().is_err() {
+        let Some(call) = self.call.take().filter(|_| !jobs.is_empty()) else {
+            return;
+        };
+        if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
         let (store, worker) = (self.store.clone(), std::mem::take(&mut self.worker));
+        let large_changes = self.large_changes.clone();
         self.tasks.spawn(async move {
             let returns: Vec<JobFinish> = jobs.iter().map(return_job).collect();
-            let (error, jobs) = match store.job_finish(&worker, &returns).await {
+            drop(jobs);
+            let finished = call.run(async {
+                let _turn = large_changes.permit(returns.len()).await;
+                store.job_finish(&worker, &returns).await
+            });
+            let (error, jobs) = match finished.await {
                 Err(error) => (error.to_string(), returns.len()),
                 Ok(finished) => match finished.failure {
                     None => return,

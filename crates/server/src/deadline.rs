@@ -2,34 +2,44 @@
 
 use crate::api_error::{ApiError, ApiResult};
 use crate::options::ServerOptions;
-use crate::route::Deadline;
+use crate::route::{Deadline, RoutePolicy};
 use axum::response::{IntoResponse, Response};
 use leasehold_api::Code;
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// The time limit of a call, and what happens when its caller disconnects.
+#[derive(Clone, Copy)]
 pub(crate) enum CallTimeout {
-    /// Limited; runs to completion even if the caller disconnects.
+    /// Runs to completion even if the caller disconnects.
     RunToCompletion(Duration),
-    /// Limited; cancelled when the caller disconnects.
+    /// Cancelled when the caller disconnects.
     CancelOnDisconnect(Duration),
-    /// Unlimited; cancelled when the caller disconnects.
-    Unlimited,
 }
 
-/// Waits for the response to a call, for as long as the call may take.
+/// Waits for what comes before a call has a place, and ends it when the caller disconnects: it must not outlive its caller, because nothing counts it.
+pub(crate) async fn before<T>(
+    timeout: CallTimeout,
+    part: impl Future<Output = ApiResult<T>>,
+) -> ApiResult<T> {
+    let (CallTimeout::RunToCompletion(limit) | CallTimeout::CancelOnDisconnect(limit)) = timeout;
+    let finished = tokio::time::timeout(limit, part).await;
+    finished.unwrap_or_else(|_| Err(exceeded(limit)))
+}
+
+/// Waits for the response to a call that began at this time, for as long as the call may take.
 pub(crate) async fn apply(
     timeout: CallTimeout,
+    begun: Instant,
     response: impl Future<Output = Response> + Send + 'static,
 ) -> Response {
     let (limit, answer) = match timeout {
-        CallTimeout::Unlimited => return response.await,
         CallTimeout::CancelOnDisconnect(limit) => {
-            (limit, tokio::time::timeout(limit, response).await)
+            (limit, timeout_at(begun + limit, response).await)
         }
         CallTimeout::RunToCompletion(limit) => {
             let serving = tokio::spawn(response);
-            match tokio::time::timeout(limit, serving).await {
+            match timeout_at(begun + limit, serving).await {
                 Ok(Ok(response)) => (limit, Ok(response)),
                 Ok(Err(error)) => return aborted(&error),
                 Err(elapsed) => (limit, Err(elapsed)),
@@ -39,12 +49,6 @@ pub(crate) async fn apply(
     answer.unwrap_or_else(|_| exceeded(limit).into_response())
 }
 
-/// Waits for a part of a call whose route has no deadline.
-pub(crate) async fn within<T>(limit: Duration, part: impl Future<Output = T>) -> ApiResult<T> {
-    let finished = tokio::time::timeout(limit, part).await;
-    finished.map_err(|_| exceeded(limit))
-}
-
 fn exceeded(limit: Duration) -> ApiError {
     let detail =
         format!("the call took longer than {limit:?}; it is unknown whether it was carried out");
@@ -52,10 +56,11 @@ fn exceeded(limit: Duration) -> ApiError {
 }
 
 /// Returns the time limit of a call.
-pub(crate) fn call_timeout(deadline: Deadline, options: &ServerOptions) -> CallTimeout {
+pub(crate) fn call_timeout(policy: RoutePolicy, options: &ServerOptions) -> CallTimeout {
     let limit = options.request_timeout;
-    match deadline {
-        Deadline::Unbounded => CallTimeout::Unlimited,
+    match policy.deadline {
+        // It has no place, so nothing would limit the calls that outlive their callers.
+        Deadline::RequestTimeout if !policy.sheddable => CallTimeout::CancelOnDisconnect(limit),
         Deadline::LongPoll => CallTimeout::CancelOnDisconnect(limit + options.claim_wait_max),
         // Reads too: the store goes on with a statement whose caller has disconnected, so the caller's places must stay taken.
         Deadline::RequestTimeout => CallTimeout::RunToCompletion(limit),

@@ -1,11 +1,15 @@
 //! Looks up keys, caches them for a short time, and records their use. Knows no route.
 
-use crate::call_owner::{self, Owner};
+use crate::call_owner::{Owner, Place, RunningCall};
+use crate::call_task;
+use crate::owner_pool::OwnerPool;
+use leasehold_core::fair_pool::FairPool;
 use leasehold_core::key::{KeyScope, Secret};
 use leasehold_core::limits::KEY_LOOKUPS_WAITING_MAX;
 use leasehold_core::{KeyId, Timestamp, WorkspaceId};
 use leasehold_store::key::Key;
 use leasehold_store::{Error, ErrorKind, Result, Store};
+use leasehold_telemetry::FloatGauge;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +20,7 @@ use tokio::time::timeout;
 
 /// Maximum number of cached keys.
 const CACHED_MAX: usize = 10_000;
-/// Maximum number of concurrent lookups of uncached keys.
+/// Maximum number of concurrent lookups of uncached keys, and of the known keys of one workspace, or of one key that has none.
 const LOOKUPS_MAX: usize = 4;
 /// Time limit for the store before a stale key is used.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -61,9 +65,11 @@ pub(crate) struct KeyCache {
     cached: Mutex<CachedKeys>,
     /// Incremented by every invalidation: a lookup that began before it is not cached.
     invalidations: AtomicU64,
-    lookups: Semaphore,
+    lookups: Arc<Semaphore>,
     /// Lookups that run or wait.
-    waiting: Semaphore,
+    waiting: Arc<Semaphore>,
+    /// Lookups of known keys, by owner.
+    known_lookups: Arc<OwnerPool>,
     /// Keys whose use the next batch records.
     used: Arc<Mutex<Vec<KeyId>>>,
 }
@@ -75,8 +81,12 @@ impl KeyCache {
             intervals,
             cached: Mutex::default(),
             invalidations: AtomicU64::new(0),
-            lookups: Semaphore::new(LOOKUPS_MAX),
-            waiting: Semaphore::new(LOOKUPS_MAX + KEY_LOOKUPS_WAITING_MAX),
+            lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            waiting: Arc::new(Semaphore::new(LOOKUPS_MAX + KEY_LOOKUPS_WAITING_MAX)),
+            known_lookups: OwnerPool::with(
+                FairPool::new(usize::MAX).with_owner_max(LOOKUPS_MAX),
+                FloatGauge::default(),
+            ),
             used: Arc::default(),
         }
     }
@@ -117,24 +127,22 @@ impl KeyCache {
     }
 
     async fn find_by_hash(&self, hash: [u8; 32], found: Option<Owner>) -> Result<KeyLookup> {
-        let known = match lock(&self.cached).get_mut(&hash) {
-            Some(cached) if cached.read_at.elapsed() < self.intervals.fresh_for => {
-                self.record_use(cached);
-                return Ok(KeyLookup::Valid(cached.key.clone()));
-            }
-            known => known.map(|cached| Owner::of(&cached.key)).or(found),
+        let known = match self.fresh(&hash) {
+            Ok(key) => return Ok(KeyLookup::Valid(key)),
+            Err(known) => known.or(found),
         };
-        // Lookups of unknown keys are limited, so that invalid keys can neither exhaust the store's connections nor delay valid ones without end.
-        let _permits = match known {
-            Some(_) => None,
-            None => match self.waiting.try_acquire() {
-                Ok(waiting) => Some((waiting, self.lookups.acquire().await.ok())),
-                Err(_) => return Ok(KeyLookup::Overloaded),
-            },
+        let Some(place) = self.place(known).await else {
+            return Ok(KeyLookup::Overloaded);
         };
+        // Another call may have read it meanwhile.
+        if let Ok(key) = self.fresh(&hash) {
+            return Ok(KeyLookup::Valid(key));
+        }
         let (read_at, invalidations) = (Instant::now(), self.invalidations.load(Ordering::Acquire));
-        let owner = known.unwrap_or(Owner::Anonymous);
-        let found = call_owner::scope(Some(owner), self.store.key_find(&hash)).await?;
+        let call = RunningCall::new(known.unwrap_or(Owner::Anonymous), Some(place));
+        let store = Arc::clone(&self.store);
+        let read = async move { store.key_find(&hash).await };
+        let found = call_task::run_for(call, read).await?;
         let found =
             found.filter(|key| key.revoked_at.is_none() && bool::from(key.hash.ct_eq(&hash)));
         let mut cached = lock(&self.cached);
@@ -159,6 +167,28 @@ impl KeyCache {
             cached.insert(hash, read);
         }
         Ok(KeyLookup::Valid(key))
+    }
+
+    /// Returns a key that was read recently; otherwise the owner of its last known state.
+    fn fresh(&self, hash: &[u8; 32]) -> Result<Arc<Key>, Option<Owner>> {
+        match lock(&self.cached).get_mut(hash) {
+            Some(cached) if cached.read_at.elapsed() < self.intervals.fresh_for => {
+                self.record_use(cached);
+                Ok(cached.key.clone())
+            }
+            known => Err(known.map(|cached| Owner::of(&cached.key))),
+        }
+    }
+
+    /// Waits for the place of a lookup, which it holds until the store has answered, even if its caller disconnects. Lookups of unknown keys are limited
+    /// together, so that invalid keys can neither exhaust the store's connections nor delay valid ones without end; too many get no place.
+    async fn place(&self, known: Option<Owner>) -> Option<Place> {
+        if let Some(owner) = known {
+            return Some(Arc::new(self.known_lookups.acquire(owner).await));
+        }
+        let waiting = Arc::clone(&self.waiting).try_acquire_owned().ok()?;
+        let running = Arc::clone(&self.lookups).acquire_owned().await.ok()?;
+        Some(Arc::new((waiting, running)))
     }
 
     /// Puts the key into the next batch, unless its use was recorded recently. The first key of a batch starts the task that writes it, so a call never

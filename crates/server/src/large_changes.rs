@@ -6,7 +6,8 @@ use leasehold_core::limits::{LARGE_CHANGE_MIN_ITEMS, LARGE_CHANGES_MAX};
 use leasehold_store::Capabilities;
 use std::sync::Arc;
 
-/// Limits the large changes under way, shared fairly by workspace or key.
+/// Limits the large changes under way, shared fairly by workspace or key. Clones share the limit.
+#[derive(Clone)]
 pub(crate) struct LargeChanges(Option<Arc<OwnerPool>>);
 
 impl LargeChanges {
@@ -18,10 +19,15 @@ impl LargeChanges {
 
     /// Waits for the turn of a change of so many items; a small one needs none. Dropping the permit ends the turn.
     pub(crate) async fn permit(&self, items: usize) -> Option<OwnerPermit> {
-        let pool = self
-            .0
-            .as_ref()
-            .filter(|_| items >= LARGE_CHANGE_MIN_ITEMS)?;
+        if items < LARGE_CHANGE_MIN_ITEMS {
+            return None;
+        }
+        self.turn().await
+    }
+
+    /// Waits for the turn of a change that is large whatever its number of items.
+    pub(crate) async fn turn(&self) -> Option<OwnerPermit> {
+        let pool = self.0.as_ref()?;
         let owner = call_owner::current().unwrap_or(Owner::Anonymous);
         Some(pool.acquire(owner).await)
     }
@@ -32,6 +38,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::call_owner::RunningCall;
     use futures::FutureExt;
     use uuid::Uuid;
 
@@ -47,7 +54,8 @@ mod tests {
     /// Takes a permit for a workspace, if there is one now.
     fn take(changes: &LargeChanges, workspace: u128, items: usize) -> Option<Option<OwnerPermit>> {
         let owner = Owner::Workspace(Uuid::from_u128(workspace).into());
-        call_owner::scope(Some(owner), changes.permit(items)).now_or_never()
+        let call = RunningCall::new(owner, None);
+        call_owner::scope(Some(call), changes.permit(items)).now_or_never()
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod body;
 mod call;
 mod call_memory;
 mod call_owner;
+mod call_task;
 mod change_stream;
 mod change_watcher;
 mod claim_wait;

@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use crate::api_error::{ApiError, ApiResult};
-use crate::call_owner::Owner;
+use crate::call_owner::{Owner, Place, RunningCall};
 use crate::memory_budget::{MemoryBudget, Reservation};
 use crate::owner_pool::{OwnerPermit, OwnerPool, PoolFull};
 use crate::route::RoutePolicy;
@@ -46,9 +46,10 @@ impl LoadShedder {
 }
 
 impl CallPermit {
-    /// Returns the owner of the call.
-    pub(crate) fn owner(&self) -> Owner {
-        self.0.call.owner()
+    /// Returns the call that has this permit.
+    pub(crate) fn call(&self) -> RunningCall {
+        let place: Place = self.0.clone();
+        RunningCall::new(self.0.call.owner(), Some(place))
     }
 
     /// Counts bytes of the call's body as they arrive. A `Content-Length` alone reserves nothing.

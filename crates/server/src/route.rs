@@ -13,12 +13,10 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter, UtoipaMethodRouterE
 /// The time limit of a route's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deadline {
-    /// The request timeout.
+    /// The request timeout, until there is a response. A body that streams has no deadline.
     RequestTimeout,
     /// The request timeout plus the longest wait for a job. The call ends when its caller disconnects.
     LongPoll,
-    /// No deadline: the call streams until its caller disconnects.
-    Unbounded,
 }
 
 /// The policy that the layers in front of a route apply.

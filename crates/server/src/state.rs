@@ -79,7 +79,7 @@ pub struct StateInner {
     pub(crate) engine_reads: Arc<OwnerPool>,
     pub(crate) large_changes: LargeChanges,
     pub(crate) lists: ListReader,
-    pub(crate) ready: Mutex<Option<Instant>>,
+    pub(crate) ready: Arc<Mutex<Option<Instant>>>,
     /// The last gauges read from the store for a scrape.
     pub(crate) scrape: Mutex<ScrapeState>,
     pub(crate) overview: Mutex<Option<CachedOverview>>,
@@ -97,10 +97,11 @@ impl State {
     /// Builds the state from its dependencies.
     pub fn new(parts: StateParts) -> Self {
         let (metrics, options) = (&parts.telemetry.metrics, &parts.options);
+        let large_changes = LargeChanges::new(parts.store.capabilities());
         Self(Arc::new(StateInner {
-            large_changes: LargeChanges::new(parts.store.capabilities()),
+            large_changes: large_changes.clone(),
             lists: ListReader::default(),
-            ready: Mutex::default(),
+            ready: Arc::default(),
             scrape: Mutex::default(),
             overview: Mutex::default(),
             streams: OwnerPool::with(
@@ -119,7 +120,7 @@ impl State {
             load_shedder: LoadShedder::new(options.calls_max, options.bodies_max_bytes),
             responses: MemoryBudget::new(options.responses_max_bytes),
             // The other half stays free for calls that do not wait.
-            claim_waiters: ClaimWaiters::new(options.calls_max / 2),
+            claim_waiters: ClaimWaiters::new(options.calls_max / 2, large_changes),
             keys: KeyCache::new(
                 parts.store.clone(),
                 KeyCacheIntervals {

@@ -288,3 +288,40 @@ pub async fn bulk_redrive_skips_deleted_definitions(f: Fixture) {
     let old: Vec<RequestId> = redriven.iter().map(|(old, _)| *old).collect();
     assert_eq!(old, [good]);
 }
+
+/// Concurrent bulk redrives take each request once, and none is left over.
+pub async fn concurrent_bulk_redrives_take_each_request_once(f: Fixture) {
+    let t = f.workspace(1).await;
+    let mut failed = Vec::new();
+    for _ in 0..20 {
+        failed.push(f.enqueue_failed(&t).await.id);
+    }
+    let redrive = RedriveMany {
+        workspace: t.workspace,
+        reason: Some(FailureReason::ExecutionFailed),
+        definition: Some(t.definition),
+        limit: 3,
+        max_bytes: u64::MAX,
+        by: "boss".into(),
+    };
+    let calls = (0..8).map(|_| {
+        let (store, redrive) = (f.store.clone(), redrive.clone());
+        tokio::spawn(async move {
+            let mut redriven = Vec::new();
+            loop {
+                let some = ok(store.request_redrive_many(&redrive).await);
+                if some.is_empty() {
+                    return redriven;
+                }
+                redriven.extend(some.into_iter().map(|(old, _)| old));
+            }
+        })
+    });
+    let calls = futures::future::join_all(calls).await.into_iter();
+    let mut redriven: Vec<_> = calls
+        .flat_map(|call| call.expect("the call did not panic"))
+        .collect();
+    redriven.sort();
+    assert_eq!(redriven, failed);
+    assert_eq!(f.counts(t.workspace).await.pending, 20);
+}

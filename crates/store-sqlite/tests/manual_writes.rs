@@ -4,7 +4,8 @@
 use leasehold_core::{ExecutionEnd, ExecutionId, FailureReason, RequestId, RequestStatus};
 use leasehold_store::SchemaStore;
 use leasehold_store::request::{
-    Claimed, ClaimedRequest, ExecutionOrigin, Orphaned, Rejected, ReleaseKind, RequestFilter,
+    Claimed, ClaimedRequest, ExecutionOrigin, Orphaned, RedriveMany, Rejected, ReleaseKind,
+    RequestFilter,
 };
 use leasehold_store::{Clock, Page};
 use leasehold_store_conformance::{Fixture, OWNER, TestWorkspace, USER, clock};
@@ -406,4 +407,27 @@ async fn counts_lines_and_slots_stay_consistent_under_random_operations() {
         env.f.advance(1);
         env.assert_no_drift();
     }
+}
+
+/// A bulk redrive that is filtered by reason or definition may visit every failed request of the workspace. It used to do that on the writer.
+#[tokio::test]
+async fn bulk_redrive_that_finds_nothing_does_not_wait_for_the_writer() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(1).await;
+    let failed = env.f.enqueue_failed(&t).await.id;
+    let mut redrive = RedriveMany {
+        workspace: t.workspace,
+        reason: Some(FailureReason::TimedOut),
+        definition: None,
+        limit: 10,
+        max_bytes: u64::MAX,
+        by: "boss".into(),
+    };
+    env.client.execute_batch(BEGIN).unwrap();
+    let redriven = env.f.store.request_redrive_many(&redrive).await;
+    assert_eq!(redriven.unwrap(), []);
+    env.client.execute_batch(ROLLBACK).unwrap();
+    redrive.reason = None;
+    let redriven = env.f.store.request_redrive_many(&redrive).await;
+    assert_eq!(redriven.unwrap()[0].0, failed);
 }

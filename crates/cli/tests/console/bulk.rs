@@ -100,6 +100,28 @@ fn all_dead_letters_are_redriven_once() {
     );
 }
 
+/// The server may redrive fewer requests than a call asks for. The command used to end then, as if no more were left.
+#[test]
+fn redrive_goes_on_until_nothing_is_left() {
+    let env = CliEnv::new();
+    env.ok("workspace pause default");
+    env.publish_pause("pause", 1);
+    for _ in 0..3 {
+        let request = env.ok("request enqueue pause");
+        env.ok(&format!("request cancel {request}"));
+    }
+    env.ok("workspace set default --max-pending 2");
+    let output = env.run("dead-letter redrive --all");
+    assert_ne!(output.code, 0, "{output:?}");
+    assert!(
+        output.err.contains("backlog full") && output.err.contains("2 redriven before the failure"),
+        "{output:?}"
+    );
+    env.ok("workspace set default --max-pending 9");
+    let output = env.run("dead-letter redrive --all");
+    assert_eq!(output.err.trim(), "1 redriven", "{output:?}");
+}
+
 #[test]
 fn empty_lines_are_skipped() {
     let env = CliEnv::new();

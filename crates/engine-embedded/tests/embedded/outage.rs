@@ -1,12 +1,15 @@
 //! A database outage: the engine reports it as unavailable, and the node workers resume by themselves.
 
 use crate::on;
-use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Graph, Node, NodeKind};
-use leasehold_engine::{Error, StartOutcome};
+use leasehold_core::{ExecutionEnd, VersionBody};
+use leasehold_engine::{Engine, Error, StartOutcome};
+use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions};
+use leasehold_store::{LayeredStore, Result, StoreCall, StoreLayer, fresh_id};
 use leasehold_testbed::{BackendKind, BackendOptions, TestBackend, postgres};
 use leasehold_testkit::{FaultProxy, TestPostgres, eventually};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn delay(milliseconds: u64) -> Graph {
@@ -56,4 +59,46 @@ async fn engine_and_runner_resume_after_a_database_outage() {
     }
     g.expect_completed(&second).await;
     assert_eq!(g.wait_ended(&late).await.0, ExecutionEnd::TimedOut);
+}
+
+/// A layer in front of a store that never answers.
+struct Silent;
+
+impl StoreLayer for Silent {
+    type Observer = ();
+
+    fn observer(&self) -> &() {
+        &()
+    }
+
+    async fn call<T: Send>(
+        &self,
+        _: StoreCall,
+        _: impl Future<Output = Result<T>> + Send,
+    ) -> Result<T> {
+        std::future::pending().await
+    }
+}
+
+/// The server counts a read that it gave up until the store has answered. An engine that ended the read would end the count.
+#[tokio::test]
+async fn reads_of_nodes_last_as_long_as_the_store_works_on_them() {
+    let backend = TestBackend::new(BackendKind::SqliteMemory).await;
+    let silent = LayeredStore::new(backend.store.clone(), Silent);
+    let options = EmbeddedOptions {
+        call_timeout: Duration::from_millis(20),
+        ..EmbeddedOptions::new("test")
+    };
+    let engine = EmbeddedEngine::new(Arc::new(silent), options);
+    let (execution, body) = (fresh_id(), VersionBody::Graph(delay(1)));
+    let described = engine.describe(execution).await;
+    assert!(
+        matches!(described, Err(Error::Unavailable(_))),
+        "it has a timeout"
+    );
+    let longer = Duration::from_millis(200);
+    let nodes = tokio::time::timeout(longer, engine.nodes(execution, &body));
+    assert!(nodes.await.is_err());
+    let output = tokio::time::timeout(longer, engine.output(execution, &body, 0));
+    assert!(output.await.is_err());
 }

@@ -3,6 +3,7 @@
 use crate::access::Access;
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
+use crate::call_task;
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::Path;
 use crate::route::Routes;
@@ -15,6 +16,7 @@ use axum::response::IntoResponse;
 use leasehold_api::{Code, Problem};
 use leasehold_telemetry::ExpositionFormat;
 use serde::Serialize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::ToSchema;
@@ -75,22 +77,29 @@ async fn readyz(AxumState(state): AxumState<State>) -> ApiResult<Json<Health>> {
     if state.stop.is_cancelled() {
         return Err(ApiError::new(Code::Overloaded, "the server is stopping"));
     }
-    // The route needs no key, so all callers share one check of the store.
-    let mut ready = state.ready.lock().await;
-    if ready.is_some_and(|at| at.elapsed() < READY_CACHED_FOR) {
-        return Ok(Json(Health { status: "ok" }));
-    }
-    match tokio::time::timeout(STORE_TIMEOUT, state.store.now()).await {
-        Ok(Ok(_)) => {
-            *ready = Some(Instant::now());
-            Ok(Json(Health { status: "ok" }))
-        }
+    match tokio::time::timeout(STORE_TIMEOUT, check_store(&state)).await {
+        Ok(Ok(())) => Ok(Json(Health { status: "ok" })),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(ApiError::new(
             Code::StoreUnavailable,
             format!("the store did not answer within {STORE_TIMEOUT:?}"),
         )),
     }
+}
+
+/// Checks that the store answers. The route needs no key, so all callers share one check, which runs to its end even if they disconnect.
+async fn check_store(state: &State) -> leasehold_store::Result<()> {
+    let mut ready = Arc::clone(&state.ready).lock_owned().await;
+    if ready.is_some_and(|at| at.elapsed() < READY_CACHED_FOR) {
+        return Ok(());
+    }
+    let store = state.store.clone();
+    call_task::run(async move {
+        store.now().await?;
+        *ready = Some(Instant::now());
+        Ok(())
+    })
+    .await
 }
 
 /// The OpenAPI document of this API.

@@ -8,11 +8,10 @@ use crate::call_memory;
 use crate::call_owner::Owner;
 use crate::change_stream::{self, ChangeSubscriber};
 use crate::cursors::{ListCursors, page_limit};
-use crate::deadline;
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::owner_pool::OwnerPermit;
 use crate::params::{Path, Query, header};
-use crate::route::{Deadline, Routes};
+use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as AxumState;
@@ -26,16 +25,14 @@ use leasehold_core::WorkspaceId;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_store::change::{ChangeCursor, ChangeStart};
 use serde::Deserialize;
+use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .add(
-            routes!(of_workspace),
-            Access::Workspace.deadline(Deadline::Unbounded),
-        )
-        .add(routes!(of_all), Access::Admin.deadline(Deadline::Unbounded))
+        .add(routes!(of_workspace), Access::Workspace)
+        .add(routes!(of_all), Access::Admin)
 }
 
 const LAST_EVENT_ID: &str = "Last-Event-ID";
@@ -129,9 +126,7 @@ async fn open(
     if wants_page(headers) {
         let events = usize::try_from(limit).unwrap_or(usize::MAX);
         call_memory::reserve(events.saturating_mul(ERROR_MAX_CHARS)).await?;
-        // The deadline of a stream is unbounded; that of a page is the ordinary one.
-        let page = state.store.change_list(&start, workspace, limit);
-        let page = deadline::within(state.options.request_timeout, page).await?;
+        let page = state.store.change_list(&start, workspace, limit).await;
         let page = convert_requests::change_page(page.map_err(invalid_cursor)?, &cursors);
         return Ok(Json(page).into_response());
     }
@@ -140,7 +135,7 @@ async fn open(
         key: caller.0,
         workspace,
         cursors,
-        _permits: permits,
+        permits,
     };
     let events = change_stream::open(state, subscriber, start).await;
     let events = Sse::new(events.map_err(invalid_cursor)?);
@@ -149,7 +144,7 @@ async fn open(
 }
 
 /// Takes the permits of a stream: one of the owner's share of all streams, one of the key.
-fn stream_permits(state: &State, caller: &Caller) -> ApiResult<[OwnerPermit; 2]> {
+fn stream_permits(state: &State, caller: &Caller) -> ApiResult<Arc<[OwnerPermit; 2]>> {
     let refused = |detail| ApiError::new(Code::TooManyStreams, detail).retry_after(RETRY_AFTER);
     let of_key = state.streams_of_key.try_acquire(Owner::Key(caller.0.id));
     let of_key = of_key.map_err(|_| {
@@ -161,7 +156,7 @@ fn stream_permits(state: &State, caller: &Caller) -> ApiResult<[OwnerPermit; 2]>
     let of_all = state.streams.try_acquire(Owner::of(&caller.0));
     let of_all =
         of_all.map_err(|full| refused(full.detail("open change streams", "server.streams_max")))?;
-    Ok([of_all, of_key])
+    Ok(Arc::new([of_all, of_key]))
 }
 
 /// Returns where to start, and the parameter that determines it.

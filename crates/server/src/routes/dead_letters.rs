@@ -75,7 +75,8 @@ async fn list(
     page_of(&state, &caller, &cursors, &filter, page).await
 }
 
-/// Redrives failed requests that were never redriven, oldest first: enqueues a copy of each. The failed requests are not changed. Redrives as many as the quotas of the workspace allow.
+/// Redrives failed requests that were never redriven, oldest first: enqueues a copy of each. The failed requests are not changed. Redrives as many as the quotas of the workspace allow, and 16 MiB of them
+/// at most: repeat the call until it redrives none.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/dead-letters/redrive", operation_id = "dead_letter_redrive",
     tag = "dead letters", params(("workspace" = uuid::Uuid, Path)), request_body = Option<RedriveMany>,
     responses((status = 200, body = RedrivenRequests), CommonResponses, NotFoundResponse))]
@@ -98,8 +99,8 @@ async fn redrive_many(
         REDRIVEN_MAX_BYTES,
     ))
     .await?;
-    let items = usize::try_from(redrive_many.limit).unwrap_or(usize::MAX);
-    let _turn = state.large_changes.permit(items).await;
+    // A few requests can have megabytes, and a search for them may read all failed requests of the workspace.
+    let _turn = state.large_changes.turn().await;
     let pairs = redrive::redrive_many(&*state.store, &state.quotas, &redrive_many).await?;
     let convert = |(failed, request)| RedrivenRequest { failed, request };
     let redriven = pairs.into_iter().map(convert).collect();

@@ -2,6 +2,7 @@
 
 use crate::api_error::{ApiError, ApiResult};
 use crate::call_owner::{self, Owner};
+use crate::call_task;
 use crate::state::State;
 use leasehold_api::execution::{ExecutionEdge, ExecutionNode};
 use leasehold_core::graph::{Graph, Node, NodeRun};
@@ -20,8 +21,12 @@ pub(super) async fn all(
     graph: &Graph,
     payloads: Payloads,
 ) -> ApiResult<Vec<ExecutionNode>> {
-    let runs = match &state.engine {
-        Some(engine) => ask(state, engine.nodes(execution, body)).await?,
+    let runs = match state.engine.clone() {
+        Some(engine) => {
+            let body = body.clone();
+            let nodes = async move { engine.nodes(execution, &body).await };
+            ask(state, nodes).await?
+        }
         None => None,
     };
     // Nodes unknown to the engine have not started.
@@ -50,21 +55,28 @@ pub(super) async fn one(
     let mut nodes = all(state, execution, body, graph, payloads).await?;
     let mut node = nodes.swap_remove(at);
     if node.output_omitted
-        && let Some(engine) = &state.engine
+        && let Some(engine) = state.engine.clone()
     {
-        node.output = ask(state, engine.output(execution, body, at)).await?;
+        let body = body.clone();
+        let output = async move { engine.output(execution, &body, at).await };
+        node.output = ask(state, output).await?;
         node.output_omitted = false;
     }
     Ok(node)
 }
 
-/// Waits for the engine's answer within the time limit, as one of the calls that may wait at once. Holds no turn of a list meanwhile.
-async fn ask<T>(
+/// Waits for the engine's answer within the time limit, as one of the calls that may wait at once: until the engine has answered, even if it was given up,
+/// because it may read from the store. Holds no turn of a list meanwhile.
+async fn ask<T: Send + 'static>(
     state: &State,
-    answer: impl Future<Output = leasehold_engine::Result<T>>,
+    answer: impl Future<Output = leasehold_engine::Result<T>> + Send + 'static,
 ) -> ApiResult<T> {
     let owner = call_owner::current().unwrap_or(Owner::Anonymous);
-    let _permit = state.engine_reads.acquire(owner).await;
+    let permit = state.engine_reads.acquire(owner).await;
+    let answer = call_task::run(async move {
+        let _permit = permit;
+        answer.await
+    });
     match timeout(Duration::from_secs(ENGINE_READ_MAX_SECONDS), answer).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(ApiError::engine_timeout(ENGINE_READ_MAX_SECONDS)),

@@ -1,28 +1,31 @@
 //! One tenant's calls fill every pool of the server, or hang in it; another tenant's calls are served all the while.
 
 use crate::fixtures::one_task;
+use crate::hanging_calls::hanging;
 use crate::sse::{Stream, request_stream, serve};
 use leasehold_core::key::{KeyScope, Secret};
 use leasehold_core::limits::KEY_LOOKUPS_WAITING_MAX;
 use leasehold_server::ServerOptions;
-use leasehold_store::{LayeredStore, Result, StoreCall, StoreLayer};
 use leasehold_testbed::{BackendKind, KeyedWorkspace, ServerSetup, TestBackend, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// How long a call of the other tenant may take on a slow machine; a call that has to wait for a hanging one never ends.
 const GOOD_CALL: Duration = Duration::from_secs(30);
-const TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 /// Calls of the tenant that fills the pools.
 const MANY: usize = 60;
 
 /// Lists requests of a tenant again and again; each call must succeed in time. Returns the longest time.
-async fn list_in_time(server: &TestServer, tenant: &KeyedWorkspace, times: usize) -> Duration {
+pub(crate) async fn list_in_time(
+    server: &TestServer,
+    tenant: &KeyedWorkspace,
+    times: usize,
+) -> Duration {
     let mut longest = Duration::ZERO;
     for _ in 0..times {
         let begun = Instant::now();
@@ -36,37 +39,11 @@ async fn list_in_time(server: &TestServer, tenant: &KeyedWorkspace, times: usize
     longest
 }
 
-/// A layer below the server's pools whose calls of one name hang while the switch is on.
-struct HangingCalls(&'static str, watch::Receiver<bool>, watch::Sender<usize>);
-
-impl StoreLayer for HangingCalls {
-    type Observer = ();
-
-    fn observer(&self) -> &() {
-        &()
-    }
-
-    async fn call<T: Send>(
-        &self,
-        call: StoreCall,
-        run: impl Future<Output = Result<T>> + Send,
-    ) -> Result<T> {
-        if call.name() == self.0 && *self.1.borrow() {
-            self.2.send_modify(|hanging| *hanging += 1);
-            std::future::pending::<()>().await;
-        }
-        run.await
-    }
-}
-
 #[tokio::test]
 async fn hanging_lists_of_one_tenant_keep_no_other_from_listing() {
     for on in [BackendKind::Sqlite, BackendKind::Postgres] {
         let mut backend = TestBackend::new(on).await;
-        let (switch, hangs) = watch::channel(true);
-        let (count, hanging) = watch::channel(0);
-        let layer = HangingCalls("request_list", hangs, count);
-        backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
+        let (switch, hanging) = hanging(&mut backend, "request_list", true);
         let server = Arc::new(TestServer::over(backend, ServerSetup::default()).await);
         let (busy, other) = (server.workspace(1).await, server.workspace(1).await);
         let mut calls = JoinSet::new();
@@ -84,42 +61,11 @@ async fn hanging_lists_of_one_tenant_keep_no_other_from_listing() {
     }
 }
 
-/// The store goes on with a read whose caller has disconnected: its place must stay taken, or such reads would fill the store's connections.
-#[tokio::test]
-async fn lists_whose_callers_disconnect_keep_their_places() {
-    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
-        let mut backend = TestBackend::new(on).await;
-        let (switch, hangs) = watch::channel(true);
-        let (count, hanging) = watch::channel(0);
-        let layer = HangingCalls("request_list", hangs, count);
-        backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
-        let server = Arc::new(TestServer::over(backend, ServerSetup::default()).await);
-        let (busy, other) = (server.workspace(1).await, server.workspace(1).await);
-        for _ in 0..3 {
-            let mut calls = JoinSet::new();
-            for _ in 0..MANY {
-                let (server, busy) = (server.clone(), busy.clone());
-                calls.spawn(async move { server.get(&busy.path("/requests"), &busy.key).await });
-            }
-            // Three of four lists are read at once for one tenant, also if they were begun by callers that are gone.
-            let full = eventually(TIMEOUT, || async { *hanging.borrow() == 3 });
-            assert!(full.await, "{} lists hang", *hanging.borrow());
-            calls.shutdown().await;
-        }
-        switch.send_replace(false);
-        list_in_time(&server, &other, 20).await;
-        assert_eq!(*hanging.borrow(), 3);
-    }
-}
-
-/// The route of a page of changes is also that of the stream, which has no deadline; the page had none either.
+/// The route of a page of changes is also that of the stream, whose body has no deadline; the page had none either.
 #[tokio::test]
 async fn hanging_page_of_changes_ends_at_the_deadline() {
     let mut backend = TestBackend::new(BackendKind::Sqlite).await;
-    let (_switch, hangs) = watch::channel(true);
-    let (count, _hanging) = watch::channel(0);
-    let layer = HangingCalls("change_list", hangs, count);
-    backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
+    let _hanging = hanging(&mut backend, "change_list", true);
     let options = ServerOptions {
         request_timeout: Duration::from_millis(200),
         ..ServerOptions::default()
@@ -332,10 +278,7 @@ async fn calls_of_one_workspace_leave_a_quarter_for_others() {
 #[tokio::test]
 async fn lookups_of_unknown_keys_do_not_pile_up() {
     let mut backend = TestBackend::new(BackendKind::Sqlite).await;
-    let (switch, hangs) = watch::channel(false);
-    let (count, hanging) = watch::channel(0);
-    let layer = HangingCalls("key_find", hangs, count);
-    backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
+    let (switch, hanging) = hanging(&mut backend, "key_find", false);
     let options = ServerOptions {
         key_fresh_for: Duration::from_secs(3_600),
         ..ServerOptions::default()
@@ -373,4 +316,33 @@ async fn lookups_of_unknown_keys_do_not_pile_up() {
     assert!(calls.try_join_next().is_none());
     server.get("/v1/me", &tenant.key).await.expect(200);
     calls.shutdown().await;
+}
+
+/// A bulk redrive of any size takes its turn: its requests can be large.
+#[tokio::test]
+async fn bulk_redrives_of_one_workspace_take_turns() {
+    let mut backend = TestBackend::new(BackendKind::Sqlite).await;
+    let (_switch, hanging) = hanging(&mut backend, "request_redrive_many", true);
+    let server = Arc::new(TestServer::over(backend, ServerSetup::default()).await);
+    let (busy, other) = (server.workspace(1).await, server.workspace(1).await);
+    let mut calls = JoinSet::new();
+    for _ in 0..10 {
+        let (server, busy) = (server.clone(), busy.clone());
+        calls.spawn(async move {
+            let path = busy.path("/dead-letters/redrive");
+            server.post(&path, &busy.key, json!({ "limit": 1 })).await
+        });
+    }
+    let begun = eventually(TIMEOUT, || async { *hanging.borrow() == 1 });
+    assert!(begun.await, "{} redrives hang", *hanging.borrow());
+    list_in_time(&server, &busy, 20).await;
+    assert_eq!(*hanging.borrow(), 1);
+    let path = other.path("/dead-letters/redrive");
+    let call = tokio::spawn({
+        let (server, key) = (server.clone(), other.key.clone());
+        async move { server.post(&path, &key, json!({ "limit": 1 })).await }
+    });
+    let begun = eventually(TIMEOUT, || async { *hanging.borrow() == 2 });
+    assert!(begun.await, "another workspace has its own turn");
+    call.abort();
 }

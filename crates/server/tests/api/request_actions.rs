@@ -2,8 +2,9 @@
 
 use axum::http::Method;
 use leasehold_core::ExecutionEnd;
+use leasehold_core::limits::PARAMS_MAX_BYTES;
 use leasehold_store::fresh_id;
-use leasehold_testbed::{KeyedWorkspace, TestResponse, TestServer};
+use leasehold_testbed::{BackendKind, KeyedWorkspace, TestResponse, TestServer};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use uuid::Uuid;
@@ -197,4 +198,42 @@ async fn dead_letters_are_redriven_in_bulk_oldest_first() {
         .post(&nowhere, &server.admin, json!({}))
         .await
         .expect_problem("not_found", "");
+}
+
+/// One call used to copy up to 10,000 requests of 256 KiB in one transaction.
+async fn bulk_redrive_takes_sixteen_mebibytes_at_a_time(kind: BackendKind) {
+    const REQUESTS: usize = 70;
+    let server = TestServer::on(kind).await;
+    let workspace = server.workspace(100).await;
+    let params = json!("x".repeat(PARAMS_MAX_BYTES - 2));
+    let order = json!({ "definition": workspace.definition, "params": params });
+    let batch = workspace.path("/requests/batch");
+    for requests in [REQUESTS / 2; 2] {
+        let body = json!({ "requests": vec![order.clone(); requests] });
+        server.post(&batch, &workspace.key, body).await.expect(200);
+    }
+    for claimed in server.claim(REQUESTS as u32).await {
+        server.finish(claimed.execution, ExecutionEnd::Failed).await;
+    }
+    let path = workspace.path("/dead-letters/redrive");
+    let mut calls = Vec::new();
+    loop {
+        let redriven = server.post(&path, &workspace.key, Value::Null).await;
+        match redriven.expect(200)["redriven"].as_array().unwrap().len() {
+            0 => break,
+            redriven => calls.push(redriven),
+        }
+    }
+    // The requests have a kilobyte each beside their params.
+    assert_eq!(calls, [64, REQUESTS - 64]);
+}
+
+#[tokio::test]
+async fn bulk_redrive_takes_sixteen_mebibytes_at_a_time_on_sqlite() {
+    bulk_redrive_takes_sixteen_mebibytes_at_a_time(BackendKind::Sqlite).await;
+}
+
+#[tokio::test]
+async fn bulk_redrive_takes_sixteen_mebibytes_at_a_time_on_postgres() {
+    bulk_redrive_takes_sixteen_mebibytes_at_a_time(BackendKind::Postgres).await;
 }

@@ -155,11 +155,7 @@ impl RequestStore for SqliteStore {
         &self,
         redrive: &RedriveMany,
     ) -> Result<Vec<(RequestId, RequestId)>> {
-        let many = redrive.clone();
-        self.write("request_redrive_many", move |s| {
-            redrive::redrive_many(s, &many)
-        })
-        .await
+        redrive::redrive_many(self, redrive).await
     }
 
     async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {

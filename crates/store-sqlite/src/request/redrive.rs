@@ -1,5 +1,6 @@
 //! Redrive: enqueues a copy of a failed request, which stays unchanged. Each failed request has at most one open redrive.
 
+use crate::SqliteStore;
 use crate::definition;
 use crate::error::Fault;
 use crate::request::event::RequestRef;
@@ -12,11 +13,13 @@ use leasehold_store::fresh_id;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
 use leasehold_store::sql;
-use rusqlite::params;
+use rusqlite::{Row, params};
+use std::sync::Arc;
 
 const FIND: &str = sql!("request/to_redrive");
 const REDRIVE: &str = sql!("request/redrive");
 const NEVER_REDRIVEN: &str = sql!("request/never_redriven");
+const IS_REDRIVABLE: &str = sql!("request/is_redrivable");
 
 pub(crate) fn redrive(session: &Session<'_>, redrive: &Redrive) -> Result<Redriven, Fault> {
     let ids = [blob(redrive.workspace), blob(redrive.failed)];
@@ -42,10 +45,31 @@ pub(crate) fn redrive(session: &Session<'_>, redrive: &Redrive) -> Result<Redriv
     })
 }
 
-pub(crate) fn redrive_many(
-    session: &Session<'_>,
+/// Chooses requests on a reader and redrives them on the writer. The filters are in no index, so a search may visit every failed request of the workspace.
+pub(crate) async fn redrive_many(
+    store: &SqliteStore,
     many: &RedriveMany,
-) -> Result<Vec<(RequestId, RequestId)>, Fault> {
+) -> leasehold_store::Result<Vec<(RequestId, RequestId)>> {
+    const CONTEXT: &str = "request_redrive_many";
+    let many = Arc::new(many.clone());
+    loop {
+        let search = Arc::clone(&many);
+        let chosen = store.read(CONTEXT, move |s| choose(s, &search)).await?;
+        if chosen.is_empty() {
+            return Ok(Vec::new());
+        }
+        let change = Arc::clone(&many);
+        let redriven = store.write(CONTEXT, move |s| redrive_chosen(s, &change, &chosen));
+        let redriven = redriven.await?;
+        // If other calls have redriven all of them meanwhile, there may be more. The next search does not find those, but broken ones.
+        if !redriven.redriven.is_empty() || redriven.has_broken {
+            return Ok(redriven.redriven);
+        }
+    }
+}
+
+/// Returns the requests to redrive, oldest first: as many as the limits of the call allow.
+fn choose(session: &Session<'_>, many: &RedriveMany) -> Result<Vec<RequestId>, Fault> {
     if !workspace::is_open(session, many.workspace)? {
         return Ok(Vec::new());
     }
@@ -64,13 +88,38 @@ pub(crate) fn redrive_many(
         before = before.saturating_add(*bytes);
         fits
     });
-    let fitting: Vec<RequestId> = fitting.map(|(failed, _)| failed).collect();
-    let redriven = session.isolated_if_one_fails(&fitting, |failed| {
+    Ok(fitting.map(|(failed, _)| failed).collect())
+}
+
+/// The outcome of redriving the requests of one search.
+struct RedrivenChosen {
+    redriven: Vec<(RequestId, RequestId)>,
+    /// Whether some could not be redriven, because their rows are broken.
+    has_broken: bool,
+}
+
+/// Redrives those of the chosen requests that can still be redriven.
+fn redrive_chosen(
+    session: &Session<'_>,
+    many: &RedriveMany,
+    chosen: &[RequestId],
+) -> Result<RedrivenChosen, Fault> {
+    let is_open = workspace::is_open(session, many.workspace)?;
+    let chosen = if is_open { chosen } else { &[] };
+    let outcomes = session.isolated_if_one_fails(chosen, |failed| {
+        let row = [blob(many.workspace), blob(*failed)];
+        let is_redrivable = |row: &Row<'_>| Ok(row.get("is_redrivable")?);
+        if !session.one(IS_REDRIVABLE, row, is_redrivable)? {
+            return Ok(None);
+        }
         let id = fresh_id();
         insert(session, many.workspace, *failed, id, &many.by)?;
-        Ok((*failed, id))
+        Ok(Some((*failed, id)))
     })?;
-    Ok(redriven.into_iter().flatten().collect())
+    Ok(RedrivenChosen {
+        has_broken: outcomes.iter().any(Option::is_none),
+        redriven: outcomes.into_iter().flatten().flatten().collect(),
+    })
 }
 
 fn insert(

@@ -78,7 +78,8 @@ store_trait! {
         /// Inserts a copy of a FAILED request, with `redrive_of` set. At most one redrive of a request is live.
         async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven>;
 
-        /// Redrives FAILED requests that were never redriven, oldest first; returns pairs of failed and new request.
+        /// Redrives FAILED requests that were never redriven, oldest first; returns pairs of failed and new request. A call may redrive fewer than its limits
+        /// allow: none are left only when it returns none, or when other transactions have locked those that are left.
         async fn request_redrive_many(
             &self,
             redrive: &RedriveMany,
