@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         last = number;
         let path = dir.join(file);
         list += &format!(
-            "leasehold_store::Migration {{ number: {number}, name: {name:?}, sql: include_str!({path:?}) }},\n"
+            "leasehold_store::Migration::from_file({number}, {name:?}, include_str!({path:?})),\n"
         );
     }
     let written = Path::new(&env::var("OUT_DIR")?).join("migrations.rs");

@@ -1,21 +1,23 @@
-CREATE FUNCTION public.leasehold_check_kept_key() RETURNS trigger
+CREATE SCHEMA leasehold;
+
+CREATE FUNCTION leasehold.leasehold_check_kept_key() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     IF pg_catalog.current_setting('transaction_isolation'::text) IN ('repeatable read'::text, 'serializable'::text) THEN
-        INSERT INTO kept_key (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
+        INSERT INTO "leasehold".kept_key (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
         VALUES (NEW.workspace_id, NEW.id, NEW.definition_id, NEW.created_at, NEW.idempotency_key,
             pg_catalog.sha256(''::bytea))
         ON CONFLICT DO NOTHING;
         IF FOUND THEN
-            DELETE FROM kept_key k WHERE k.workspace_id = NEW.workspace_id AND k.key = NEW.idempotency_key;
+            DELETE FROM "leasehold".kept_key k WHERE k.workspace_id = NEW.workspace_id AND k.key = NEW.idempotency_key;
             RETURN NULL;
         END IF;
     END IF;
-    PERFORM 1 FROM kept_key k
+    PERFORM 1 FROM "leasehold".kept_key k
     WHERE k.workspace_id = NEW.workspace_id AND k.key = NEW.idempotency_key AND k.dedupe_until > NEW.created_at;
     IF FOUND THEN
         RAISE EXCEPTION 'idempotency key "%" is kept for a pruned request; retry the transaction', NEW.idempotency_key
@@ -25,9 +27,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
+CREATE FUNCTION leasehold.leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     AS $$
 DECLARE
     unknown text;
@@ -46,9 +48,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_check_quota(of_workspace uuid, added bigint, moment timestamp with time zone) RETURNS void
+CREATE FUNCTION leasehold.leasehold_check_quota(of_workspace uuid, added bigint, moment timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
@@ -60,30 +62,31 @@ DECLARE
     own_bytes bigint := 0::bigint;
 BEGIN
     SELECT w.max_pending, w.max_open_bytes, t.pending, t.open_bytes INTO quota
-    FROM workspace w CROSS JOIN LATERAL (
-        SELECT t.pending, t.open_bytes FROM workspace_turn t WHERE t.workspace_id = w.id ORDER BY t.turn DESC LIMIT 1
+    FROM "leasehold".workspace w CROSS JOIN LATERAL (
+        SELECT t.pending, t.open_bytes FROM "leasehold".workspace_turn t WHERE t.workspace_id = w.id ORDER BY t.turn DESC LIMIT 1
     ) t
     WHERE w.id = of_workspace;
-    IF EXISTS (SELECT FROM instance i WHERE i.seen_at > moment - '30 seconds'::interval) THEN
+    IF EXISTS (SELECT FROM "leasehold".instance i WHERE i.seen_at > moment - '30 seconds'::interval) THEN
         enqueued := nullif(pg_catalog.current_setting('leasehold.enqueued'::text, true), ''::text)::jsonb;
         own_requests := coalesce((enqueued -> of_workspace::text ->> 0)::bigint, 0::bigint);
         own_bytes := coalesce((enqueued -> of_workspace::text ->> 1)::bigint, 0::bigint);
+        PERFORM pg_catalog.set_config('leasehold.enqueued'::text, (coalesce(enqueued, '{}'::jsonb) || ('{"'::text || of_workspace::text
             || '": ['::text || (own_requests + 1::bigint)::text || ', '::text || (own_bytes + added)::text || ']}'::text)::jsonb)::text, true);
     ELSE
         SELECT coalesce(sum(e.pending), 0)::bigint AS pending, coalesce(sum(e.bytes), 0)::bigint AS bytes INTO late
-        FROM (SELECT position FROM request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
+        FROM (SELECT position FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
             SELECT workspace_id, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
                 bytes
             FROM (
-                SELECT workspace_id, from_status, to_status, bytes FROM request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(f.position)
                 UNION ALL
-                SELECT workspace_id, from_status, to_status, bytes FROM request_event
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
                 WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
             ) fresh
             UNION ALL
-            SELECT workspace_id, pending, open_bytes FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, pending, open_bytes FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
             UNION ALL
-            SELECT workspace_id, pending, open_bytes FROM workspace_delta
+            SELECT workspace_id, pending, open_bytes FROM "leasehold".workspace_delta
             WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         WHERE e.workspace_id = of_workspace;
@@ -104,9 +107,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_check_shortcuts() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_check_shortcuts() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
@@ -115,7 +118,7 @@ DECLARE
 BEGIN
     IF NEW.oldest_admission > OLD.oldest_admission THEN
         hides := EXISTS (
-            SELECT 1 FROM workflow_execution e
+            SELECT 1 FROM "leasehold".workflow_execution e
             WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING'
                 AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission
                 AND NOT (e.admission = ANY (NEW.stragglers)));
@@ -124,18 +127,18 @@ BEGIN
         hides := hides OR EXISTS (
             SELECT 1 FROM (SELECT unnest(OLD.stragglers) EXCEPT SELECT unnest(NEW.stragglers)) AS s (admission)
             CROSS JOIN LATERAL (
-                SELECT 1 FROM workflow_execution e
+                SELECT 1 FROM "leasehold".workflow_execution e
                 WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
                 LIMIT 1
             ) e);
     END IF;
     IF NEW.held_at_most < OLD.held_at_most THEN
         hides := hides OR NEW.held_at_most < (
-            SELECT count(*) FROM workflow_execution e
+            SELECT count(*) FROM "leasehold".workflow_execution e
             WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission >= NEW.oldest_admission
         ) + (
             SELECT count(*) FROM unnest(NEW.stragglers) AS s (admission) CROSS JOIN LATERAL (
-                SELECT 1 FROM workflow_execution e
+                SELECT 1 FROM "leasehold".workflow_execution e
                 WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
                 LIMIT 1
             ) e
@@ -149,61 +152,61 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_cluster() RETURNS bigint
+CREATE FUNCTION leasehold.leasehold_cluster() RETURNS bigint
     LANGUAGE sql STABLE
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
     SELECT system_identifier FROM pg_control_system()
 $$;
 
-CREATE FUNCTION public.leasehold_count_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
+CREATE FUNCTION leasehold.leasehold_count_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
     LANGUAGE sql STABLE
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
     SELECT (
-        SELECT count(*) FROM workflow_execution
+        SELECT count(*) FROM "leasehold".workflow_execution
         WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
     ) + (
         -- LATERAL, one by one: as a condition of the query above it would scan all executions that ever ran.
         SELECT count(*) FROM unnest(stragglers) AS s (admission) CROSS JOIN LATERAL (
-            SELECT 1 FROM workflow_execution e
+            SELECT 1 FROM "leasehold".workflow_execution e
             WHERE e.workspace_id = workspace AND e.status = 'RUNNING' AND e.admission = s.admission
             LIMIT 1
         ) e
     )
 $$;
 
-CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, params jsonb DEFAULT 'null'::jsonb, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, idempotency_key text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, enqueued_by text DEFAULT 'sql'::text, options jsonb DEFAULT NULL::jsonb) RETURNS uuid
+CREATE FUNCTION leasehold.leasehold_enqueue(workspace_id uuid, definition_id uuid, params jsonb DEFAULT 'null'::jsonb, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, idempotency_key text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, enqueued_by text DEFAULT 'sql'::text, options jsonb DEFAULT NULL::jsonb) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET jit TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE
-    definition workflow_definition;
-    request workflow_execution_queue;
-    kept kept_key;
+    definition "leasehold".workflow_definition;
+    request "leasehold".workflow_execution_queue;
+    kept "leasehold".kept_key;
     requested_key ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
     size integer;
 BEGIN
     IF leasehold_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{schema_checked}'::text[]);
+        PERFORM "leasehold".leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{schema_checked}'::text[]);
         IF jsonb_typeof(leasehold_enqueue.options -> 'schema_checked'::text) <> 'boolean'::text THEN
             RAISE EXCEPTION 'leasehold_enqueue: option schema_checked must be true or false' USING ERRCODE = 'invalid_parameter_value';
         END IF;
     END IF;
-    PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
+    PERFORM 1 FROM "leasehold".workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'workspace % not found', leasehold_enqueue.workspace_id USING ERRCODE = 'no_data_found';
     END IF;
-    SELECT d.* INTO definition FROM workflow_definition d
+    SELECT d.* INTO definition FROM "leasehold".workflow_definition d
     WHERE d.id = leasehold_enqueue.definition_id AND d.deleted_at IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'definition % not found', leasehold_enqueue.definition_id USING ERRCODE = 'no_data_found';
@@ -215,7 +218,7 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     IF NOT coalesce((leasehold_enqueue.options ->> 'schema_checked'::text)::boolean, false) AND EXISTS (
-        SELECT FROM workflow_definition_version v WHERE v.id = definition.current_version_id AND v.params_schema IS NOT NULL)
+        SELECT FROM "leasehold".workflow_definition_version v WHERE v.id = definition.current_version_id AND v.params_schema IS NOT NULL)
     THEN
         RAISE EXCEPTION 'the current version of definition % has a params schema, which leasehold_enqueue cannot check',
             leasehold_enqueue.definition_id
@@ -226,14 +229,14 @@ BEGIN
     IF size > 262144 THEN
         RAISE EXCEPTION 'params must be at most 262144 bytes of JSON, got %', size USING ERRCODE = 'program_limit_exceeded';
     END IF;
-    IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
+    IF NOT "leasehold".leasehold_is_readable(leasehold_enqueue.params) THEN
         RAISE EXCEPTION 'params must not be nested deeper than 64 levels, nor contain numbers beyond 1.7e308'
             USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF requested_key IS NOT NULL THEN
-        UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
+        UPDATE "leasehold".workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
         WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key AND q.dedupe_until <= moment;
-        SELECT k.* INTO kept FROM kept_key k
+        SELECT k.* INTO kept FROM "leasehold".kept_key k
         WHERE k.workspace_id = leasehold_enqueue.workspace_id AND k.key = requested_key AND k.dedupe_until > moment;
         IF FOUND THEN
             IF kept.definition_id <> leasehold_enqueue.definition_id OR kept.params_hash <> pg_catalog.sha256(
@@ -248,28 +251,28 @@ BEGIN
     -- 1024: REQUEST_OVERHEAD_BYTES of the core. A request whose key is held is not inserted, so it needs no room.
     size := size + 1024;
     IF requested_key IS NULL OR NOT EXISTS (
-        SELECT FROM workflow_execution_queue q
+        SELECT FROM "leasehold".workflow_execution_queue q
         WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key)
     THEN
-        PERFORM leasehold_check_quota(leasehold_enqueue.workspace_id, size::bigint, moment);
+        PERFORM "leasehold".leasehold_check_quota(leasehold_enqueue.workspace_id, size::bigint, moment);
     END IF;
-    INSERT INTO workflow_execution_queue AS q
+    INSERT INTO "leasehold".workflow_execution_queue AS q
         (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
         dedupe_until, trace_context, bytes)
-    VALUES (leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
+    VALUES ("leasehold".leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
         leasehold_enqueue.priority, coalesce(leasehold_enqueue.run_at, moment) <= moment,
         coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), requested_key,
         moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024), size)
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING q.* INTO request;
     IF FOUND THEN
-        INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, bytes)
+        INSERT INTO "leasehold".request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, bytes)
         VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
             CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by, size);
-        PERFORM leasehold_notify();
+        PERFORM "leasehold".leasehold_notify();
         RETURN request.id;
     END IF;
-    SELECT q.* INTO request FROM workflow_execution_queue q
+    SELECT q.* INTO request FROM "leasehold".workflow_execution_queue q
     WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key;
     IF request.id IS NULL THEN
         RAISE EXCEPTION 'idempotency key "%" was released concurrently; retry the transaction', requested_key USING ERRCODE = 'serialization_failure';
@@ -283,14 +286,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_execution_inserted() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_execution_inserted() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    PERFORM leasehold_take_slots(array_agg(i.workspace_id), array_agg(i.slots), array_agg(i.lowest))
+    PERFORM "leasehold".leasehold_take_slots(array_agg(i.workspace_id), array_agg(i.slots), array_agg(i.lowest))
     FROM (
         SELECT workspace_id, count(*) AS slots, min(admission) AS lowest
         FROM inserted WHERE status = 'RUNNING' GROUP BY workspace_id ORDER BY workspace_id
@@ -300,26 +303,26 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_execution_updated() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_execution_updated() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    PERFORM leasehold_take_slots(ARRAY[NEW.workspace_id], ARRAY[1]::bigint[], ARRAY[NEW.admission]);
+    PERFORM "leasehold".leasehold_take_slots(ARRAY[NEW.workspace_id], ARRAY[1]::bigint[], ARRAY[NEW.admission]);
     RETURN NULL;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_fold() RETURNS bigint
+CREATE FUNCTION leasehold.leasehold_fold() RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
-    last request_fold;
+    last "leasehold".request_fold;
     seen pg_snapshot;
     touched uuid[];
     held uuid[];
@@ -327,54 +330,54 @@ DECLARE
     own xid8 := pg_current_xact_id_if_assigned();
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
-    SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
+    SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
     IF last.cluster <> (SELECT system_identifier FROM pg_control_system())
         OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
-        OR last.round_from > (SELECT last_value FROM admission_number)
+        OR last.round_from > (SELECT last_value FROM "leasehold".admission_number)
     THEN
-        PERFORM leasehold_rebuild();
+        PERFORM "leasehold".leasehold_rebuild();
         RETURN 0;
     END IF;
 
     SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
     FROM (
-        SELECT workspace_id, request_id FROM request_event WHERE xid >= pg_snapshot_xmax(last.position)
+        SELECT workspace_id, request_id FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(last.position)
         UNION ALL
-        SELECT workspace_id, request_id FROM request_event
+        SELECT workspace_id, request_id FROM "leasehold".request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
         UNION ALL
-        SELECT workspace_id, NULL FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+        SELECT workspace_id, NULL FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
         UNION ALL
-        SELECT workspace_id, NULL FROM workspace_delta
+        SELECT workspace_id, NULL FROM "leasehold".workspace_delta
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
     ) e;
     IF touched IS NULL THEN
         RETURN 0;
     END IF;
     IF pg_visible_in_snapshot(pg_current_xact_id_if_assigned(), seen) THEN
-        seen := leasehold_hide_self(seen);
+        seen := "leasehold".leasehold_hide_self(seen);
     END IF;
 
     SELECT array_agg(w.id) INTO held FROM unnest(touched) AS w (id) CROSS JOIN LATERAL (
-        SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE SKIP LOCKED
+        SELECT 1 FROM "leasehold".workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE SKIP LOCKED
     ) t;
 
     WITH fresh AS (
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
-        FROM request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
+        FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
         UNION ALL
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
-        FROM request_event
+        FROM "leasehold".request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
     ), parked AS MATERIALIZED (
         SELECT d.* FROM (
-            SELECT ctid AS tid, * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
+            SELECT ctid AS tid, * FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
             UNION ALL
-            SELECT ctid AS tid, * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+            SELECT ctid AS tid, * FROM "leasehold".workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
         ) d
         WHERE pg_visible_in_snapshot(d.xid, seen) OR d.xid = own
     ), deleted AS (
-        DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(SELECT tid FROM parked)) AND xmax = '0'
+        DELETE FROM "leasehold".workspace_delta WHERE ctid = ANY (ARRAY(SELECT tid FROM parked)) AND xmax = '0'
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
             sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched,
@@ -397,14 +400,14 @@ BEGIN
         ) e
         GROUP BY workspace_id
     ), postponed AS (
-        INSERT INTO workspace_delta
+        INSERT INTO "leasehold".workspace_delta
             (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed, open_bytes)
         SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
             c.completed, c.failed, c.open_bytes
         FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
         -- EXISTS, for the few locked ones: a join might read every workspace's row.
         WHERE CASE WHEN h.id IS NULL
-            THEN EXISTS (SELECT 1 FROM workspace_turn t WHERE t.workspace_id = c.workspace_id) END
+            THEN EXISTS (SELECT 1 FROM "leasehold".workspace_turn t WHERE t.workspace_id = c.workspace_id) END
     ), next AS (
         SELECT t.tid, c.*,
             t.turn, t.deleted, t.paused, t.concurrency_limit, t.ready AS was_ready,
@@ -412,7 +415,7 @@ BEGIN
             t.has_room OR coalesce(c.room, false) OR c.anew AS has_room
         FROM change c JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
         CROSS JOIN LATERAL (
-            SELECT ctid AS tid, * FROM workspace_turn WHERE workspace_id = c.workspace_id ORDER BY turn DESC LIMIT 1
+            SELECT ctid AS tid, * FROM "leasehold".workspace_turn WHERE workspace_id = c.workspace_id ORDER BY turn DESC LIMIT 1
         ) t
     ), placed AS (
         SELECT *, CASE WHEN joins AND turn < last.round_from
@@ -425,7 +428,7 @@ BEGIN
             FROM next
         ) n
     ), turned AS (
-        UPDATE workspace_turn t
+        UPDATE "leasehold".workspace_turn t
         SET pending = t.pending + p.pending, claimed = t.claimed + p.claimed, dispatched = t.dispatched + p.dispatched,
             completed = t.completed + p.completed, failed = t.failed + p.failed, open_bytes = t.open_bytes + p.open_bytes,
             has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.new_turn,
@@ -438,19 +441,19 @@ BEGIN
         WHERE t.ctid = p.tid
         RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
     )
-    INSERT INTO request_fold (position, cluster, parked, round_from)
+    INSERT INTO "leasehold".request_fold (position, cluster, parked, round_from)
     SELECT seen, last.cluster, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
-        coalesce((SELECT turn FROM workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
+        coalesce((SELECT turn FROM "leasehold".workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
-        (SELECT last_value FROM admission_number))::bigint;
-    DELETE FROM request_fold WHERE id = last.id AND xmax = '0';
+        (SELECT last_value FROM "leasehold".admission_number))::bigint;
+    DELETE FROM "leasehold".request_fold WHERE id = last.id AND xmax = '0';
     RETURN events;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_hide_self(seen pg_snapshot) RETURNS pg_snapshot
+CREATE FUNCTION leasehold.leasehold_hide_self(seen pg_snapshot) RETURNS pg_snapshot
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
@@ -467,9 +470,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_is_readable(document jsonb) RETURNS boolean
+CREATE FUNCTION leasehold.leasehold_is_readable(document jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $_$
@@ -489,86 +492,86 @@ BEGIN
 END
 $_$;
 
-CREATE FUNCTION public.leasehold_job_cancel(p_now timestamp with time zone, p_id bigint) RETURNS text
+CREATE FUNCTION leasehold.leasehold_job_cancel(p_now timestamp with time zone, p_id bigint) RETURNS text
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    target job;
-    waited job_waiting;
+    target "leasehold".job;
+    waited "leasehold".job_waiting;
     moment timestamptz;
 BEGIN
-    SELECT j.* INTO target FROM job j WHERE j.id = p_id;
+    SELECT j.* INTO target FROM "leasehold".job j WHERE j.id = p_id;
     IF target.id IS NULL THEN
         RETURN 'not_found';
     END IF;
-    IF target.node IS NOT NULL AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
+    IF target.node IS NOT NULL AND NOT EXISTS (SELECT FROM "leasehold".job_end e WHERE e.id = p_id) THEN
         RETURN 'of_graph';
     END IF;
     -- Blocks claims of the queue, so the job cannot change its status between the following checks.
     PERFORM pg_advisory_xact_lock(730834, target.queue_id);
     moment := coalesce(p_now, clock_timestamp());
-    IF EXISTS (SELECT FROM job_lease l WHERE l.queue_id = target.queue_id AND p_id = ANY (l.ids)) THEN
+    IF EXISTS (SELECT FROM "leasehold".job_lease l WHERE l.queue_id = target.queue_id AND p_id = ANY (l.ids)) THEN
         RETURN 'running';
     END IF;
-    PERFORM 1 FROM job j WHERE j.id = p_id FOR NO KEY UPDATE NOWAIT;
-    PERFORM 1 FROM job_waiting w WHERE w.job_id = p_id FOR UPDATE NOWAIT;
-    PERFORM 1 FROM job_key k WHERE k.job_id = p_id FOR UPDATE NOWAIT;
-    PERFORM 1 FROM job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
-    DELETE FROM job_waiting w WHERE w.job_id = p_id RETURNING w.* INTO waited;
+    PERFORM 1 FROM "leasehold".job j WHERE j.id = p_id FOR NO KEY UPDATE NOWAIT;
+    PERFORM 1 FROM "leasehold".job_waiting w WHERE w.job_id = p_id FOR UPDATE NOWAIT;
+    PERFORM 1 FROM "leasehold".job_key k WHERE k.job_id = p_id FOR UPDATE NOWAIT;
+    PERFORM 1 FROM "leasehold".job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
+    DELETE FROM "leasehold".job_waiting w WHERE w.job_id = p_id RETURNING w.* INTO waited;
     IF waited.job_id IS NULL THEN
-        IF EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
+        IF EXISTS (SELECT FROM "leasehold".job_end e WHERE e.id = p_id) THEN
             RETURN 'finished';
         END IF;
         -- Takes the job out of its line: the only update of a job's row.
-        UPDATE job j SET run_at = j.created_at WHERE j.id = p_id AND j.run_at IS NULL;
+        UPDATE "leasehold".job j SET run_at = j.created_at WHERE j.id = p_id AND j.run_at IS NULL;
         IF NOT FOUND THEN
             RETURN 'not_found';
         END IF;
     END IF;
-    INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
+    INSERT INTO "leasehold".job_end (id, finished_at, token, attempts, status, last_error)
     VALUES (p_id, moment, coalesce(waited.token, 0), coalesce(waited.attempts, 0), 'failed', 'cancelled');
-    DELETE FROM job_key k WHERE k.job_id = p_id AND k.holds_until IS NULL;
-    DELETE FROM job_note n WHERE n.job_id = p_id;
+    DELETE FROM "leasehold".job_key k WHERE k.job_id = p_id AND k.holds_until IS NULL;
+    DELETE FROM "leasehold".job_note n WHERE n.job_id = p_id;
     RETURN 'cancelled';
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_check_cluster() RETURNS boolean
+CREATE FUNCTION leasehold.leasehold_job_check_cluster() RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 DECLARE
     here bigint := (SELECT system_identifier FROM pg_control_system());
 BEGIN
     -- A cursor ahead of the current transaction number also shows that the rows came from another cluster.
-    IF here = (SELECT cluster FROM job_limit)
-        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    IF here = (SELECT cluster FROM "leasehold".job_limit)
+        AND NOT EXISTS (SELECT FROM "leasehold".job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
     THEN
         RETURN false;
     END IF;
     -- The row before the lock, like a change of the limit.
-    PERFORM 1 FROM job_limit FOR NO KEY UPDATE;
+    PERFORM 1 FROM "leasehold".job_limit FOR NO KEY UPDATE;
     PERFORM pg_advisory_xact_lock(730833, 0);
-    LOCK TABLE job, job_waiting, job_lease, job_end IN SHARE ROW EXCLUSIVE MODE;
-    IF here = (SELECT cluster FROM job_limit)
-        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    LOCK TABLE "leasehold".job, "leasehold".job_waiting, "leasehold".job_lease, "leasehold".job_end IN SHARE ROW EXCLUSIVE MODE;
+    IF here = (SELECT cluster FROM "leasehold".job_limit)
+        AND NOT EXISTS (SELECT FROM "leasehold".job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
     THEN
         RETURN false;
     END IF;
-    INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+    INSERT INTO "leasehold".job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT j.id, j.created_at, j.created_at, j.queue_id, j.priority, true
-    FROM job j
+    FROM "leasehold".job j
     WHERE j.run_at IS NULL
-        AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = j.id)
-        AND NOT EXISTS (SELECT FROM job_waiting w WHERE w.job_id = j.id)
-        AND j.id NOT IN (SELECT unnest(l.ids) FROM job_lease l);
-    UPDATE job j SET run_at = j.created_at WHERE j.run_at IS NULL;
-    DELETE FROM job_cursor;
-    UPDATE job_limit SET cluster = here;
+        AND NOT EXISTS (SELECT FROM "leasehold".job_end e WHERE e.id = j.id)
+        AND NOT EXISTS (SELECT FROM "leasehold".job_waiting w WHERE w.job_id = j.id)
+        AND j.id NOT IN (SELECT unnest(l.ids) FROM "leasehold".job_lease l);
+    UPDATE "leasehold".job j SET run_at = j.created_at WHERE j.run_at IS NULL;
+    DELETE FROM "leasehold".job_cursor;
+    UPDATE "leasehold".job_limit SET cluster = here;
     RETURN true;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_claim(p_now timestamp with time zone, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamp with time zone, p_expired_max integer) RETURNS TABLE(id bigint, token bigint, attempt integer, priority smallint, created_at timestamp with time zone, kind text, payload json, max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision, backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text, lease_us bigint, lease_expires_at timestamp with time zone, at_limit boolean, next_due_us bigint, expired integer)
+CREATE FUNCTION leasehold.leasehold_job_claim(p_now timestamp with time zone, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamp with time zone, p_expired_max integer) RETURNS TABLE(id bigint, token bigint, attempt integer, priority smallint, created_at timestamp with time zone, kind text, payload json, max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision, backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text, lease_us bigint, lease_expires_at timestamp with time zone, at_limit boolean, next_due_us bigint, expired integer)
     LANGUAGE plpgsql
     AS $_$
 #variable_conflict use_column
@@ -602,10 +605,10 @@ BEGIN
     moment := coalesce(p_now, clock_timestamp());
     SELECT q.*, t.max_running AS total,
         p_expired_max > 0 AND EXISTS (
-            SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
-        (SELECT w.run_at FROM job_waiting w
+            SELECT FROM "leasehold".job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
+        (SELECT w.run_at FROM "leasehold".job_waiting w
             WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
-    INTO about FROM queue q CROSS JOIN job_limit t WHERE q.id = p_queue AND t.one;
+    INTO about FROM "leasehold".queue q CROSS JOIN "leasehold".job_limit t WHERE q.id = p_queue AND t.one;
     IF NOT FOUND OR about.paused THEN
         RETURN;
     END IF;
@@ -617,28 +620,28 @@ BEGIN
     next_due := about.next_due;
 
     IF about.some_expired THEN
-        SELECT count(*) INTO freed FROM leasehold_job_expire(moment, p_expired_from, p_expired_max);
+        SELECT count(*) INTO freed FROM "leasehold".leasehold_job_expire(moment, p_expired_from, p_expired_max);
         IF freed > 0 THEN
-            PERFORM leasehold_job_notify();
+            PERFORM "leasehold".leasehold_job_notify();
         END IF;
     END IF;
     IF about.max_running IS NOT NULL THEN
-        SELECT about.max_running - coalesce(sum(l.entries), 0) INTO room FROM job_lease l WHERE l.queue_id = p_queue;
+        SELECT about.max_running - coalesce(sum(l.entries), 0) INTO room FROM "leasehold".job_lease l WHERE l.queue_id = p_queue;
     END IF;
     IF about.total IS NOT NULL THEN
-        SELECT least(room, about.total - coalesce(sum(l.entries), 0)) INTO room FROM job_lease l;
+        SELECT least(room, about.total - coalesce(sum(l.entries), 0)) INTO room FROM "leasehold".job_lease l;
     END IF;
     wanted := greatest(least(p_max, room), 0);
 
     IF next_due <= moment THEN
-        UPDATE job_waiting w SET ready = true
+        UPDATE "leasehold".job_waiting w SET ready = true
         FROM (
-            SELECT d.job_id FROM job_waiting d
+            SELECT d.job_id FROM "leasehold".job_waiting d
             WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
             ORDER BY d.run_at, d.job_id LIMIT greatest(p_max, 1000) FOR UPDATE SKIP LOCKED
         ) d
         WHERE w.job_id = d.job_id;
-        SELECT w.run_at INTO next_due FROM job_waiting w
+        SELECT w.run_at INTO next_due FROM "leasehold".job_waiting w
         WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
     END IF;
 
@@ -647,16 +650,16 @@ BEGIN
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
             coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
-        FROM job_line n
+        FROM "leasehold".job_line n
         LEFT JOIN LATERAL (
-            SELECT c.* FROM job_cursor c WHERE c.queue_id = p_queue AND c.priority = n.priority
+            SELECT c.* FROM "leasehold".job_cursor c WHERE c.queue_id = p_queue AND c.priority = n.priority
             ORDER BY c.version DESC LIMIT 1
         ) c ON true
         LEFT JOIN LATERAL (
-            SELECT 1 AS some FROM job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready LIMIT 1
+            SELECT 1 AS some FROM "leasehold".job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready LIMIT 1
         ) w ON true
         LEFT JOIN LATERAL (
-            SELECT 1 AS some FROM job j
+            SELECT 1 AS some FROM "leasehold".job j
             WHERE j.queue_id = p_queue AND j.priority = n.priority AND j.run_at IS NULL
                 AND (j.xid, j.id) > (coalesce(c.at_xid, '0'), coalesce(c.at_id, 0))
             ORDER BY j.xid, j.id LIMIT 1
@@ -680,7 +683,7 @@ BEGIN
                     SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                         CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                    FROM job j
+                    FROM "leasehold".job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
                     ORDER BY j.xid, j.id LIMIT take
@@ -688,7 +691,7 @@ BEGIN
             ELSE
                 -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
                 WITH waiting AS (
-                    SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
+                    SELECT w.job_id, w.created_at, w.attempts FROM "leasehold".job_waiting w
                     WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
                     ORDER BY w.created_at, w.job_id LIMIT take FOR UPDATE SKIP LOCKED
                 ), late AS (
@@ -698,7 +701,7 @@ BEGIN
                         SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                             CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                        FROM job j
+                        FROM "leasehold".job j
                         WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                             AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
                         ORDER BY j.xid, j.id LIMIT take
@@ -707,7 +710,7 @@ BEGIN
                     SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                         CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                    FROM job j
+                    FROM "leasehold".job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
                     ORDER BY j.xid, j.id LIMIT take
@@ -719,13 +722,13 @@ BEGIN
                         SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                             CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                        FROM job j WHERE j.id = w.job_id LIMIT 1
+                        FROM "leasehold".job j WHERE j.id = w.job_id LIMIT 1
                     ) j ON true
                     LEFT JOIN LATERAL (
                         SELECT coalesce(octet_length(o.last_error), 0)
                             + CASE WHEN pg_column_compression(o.progress) IS NULL THEN coalesce(pg_column_size(o.progress), 0)
                                 ELSE 262144 END AS bytes
-                        FROM job_note o WHERE o.job_id = w.job_id LIMIT 1
+                        FROM "leasehold".job_note o WHERE o.job_id = w.job_id LIMIT 1
                     ) o ON true
                     UNION ALL
                     SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph,
@@ -749,7 +752,7 @@ BEGIN
             END IF;
             -- A waiting row whose job was deleted by hand: removes it and picks again.
             IF pick.orphans IS NOT NULL THEN
-                DELETE FROM job_waiting w WHERE w.job_id = ANY (pick.orphans);
+                DELETE FROM "leasehold".job_waiting w WHERE w.job_id = ANY (pick.orphans);
                 CONTINUE;
             END IF;
 
@@ -761,8 +764,8 @@ BEGIN
                         ELSE coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0) END
                     + coalesce((
                     SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
-                    FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)
-                INTO bytes FROM job j WHERE j.ctid = spot;
+                    FROM "leasehold".job_note o WHERE o.job_id = j.id LIMIT 1), 0)
+                INTO bytes FROM "leasehold".job j WHERE j.ctid = spot;
                 EXIT WHEN bytes > bytes_left AND cardinality(picked) + fitting > 0;
                 bytes_left := bytes_left - coalesce(bytes, 0);
                 fitting := fitting + 1;
@@ -796,16 +799,16 @@ BEGIN
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
                 WITH gone AS (
                     -- A version that another transaction has locked (xmax) stays until it is pruned; only the highest is read.
-                    DELETE FROM job_cursor c
+                    DELETE FROM "leasehold".job_cursor c
                     WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version AND c.xmax = '0'
                 )
-                INSERT INTO job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
+                INSERT INTO "leasehold".job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
                 VALUES (p_queue, line.priority, line.version + 1, to_xid,
                     coalesce(pick.main_id[cardinality(pick.main_id)], line.at_id), late_xids, late_ids);
             END IF;
         END IF;
         IF pick.waiting IS NOT NULL THEN
-            DELETE FROM job_waiting w WHERE w.job_id = ANY (pick.waiting);
+            DELETE FROM "leasehold".job_waiting w WHERE w.job_id = ANY (pick.waiting);
         END IF;
         IF pick.found > 0 THEN
             picked := picked || pick.ids;
@@ -820,8 +823,8 @@ BEGIN
 
     RETURN QUERY
     WITH page AS (
-        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
-        SELECT nextval('job_token'::regclass), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
+        INSERT INTO "leasehold".job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
+        SELECT nextval('"leasehold".job_token'::regclass), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
             picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
         FROM (
             SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
@@ -843,14 +846,14 @@ BEGIN
     FROM numbered n
     CROSS JOIN LATERAL unnest(spots[n.number * 64 + 1:n.number * 64 + 64], tries[n.number * 64 + 1:n.number * 64 + 64])
         AS e (spot, attempt)
-    JOIN job j ON j.ctid = e.spot
-    LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
+    JOIN "leasehold".job j ON j.ctid = e.spot
+    LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM "leasehold".job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
 END
 $_$;
 
-CREATE FUNCTION public.leasehold_job_enqueue(queue text, kind text, payload json DEFAULT 'null'::json, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, dedup_key text DEFAULT NULL::text, dedup_window interval DEFAULT NULL::interval, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb) RETURNS bigint
+CREATE FUNCTION leasehold.leasehold_job_enqueue(queue text, kind text, payload json DEFAULT 'null'::json, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, dedup_key text DEFAULT NULL::text, dedup_window interval DEFAULT NULL::interval, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET jit TO 'off'
@@ -860,11 +863,11 @@ DECLARE
     moment timestamptz := clock_timestamp();
     in_queue integer;
     at timestamptz := CASE WHEN leasehold_job_enqueue.run_at > moment THEN leasehold_job_enqueue.run_at END;
-    new_id bigint := nextval('job_id'::regclass);
+    new_id bigint := nextval('"leasehold".job_id'::regclass);
     holder bigint;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
+        PERFORM "leasehold".leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
     END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
         RAISE EXCEPTION 'payload must be at most 262144 bytes of JSON, got %',
@@ -885,22 +888,22 @@ BEGIN
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
         RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
+    SELECT q.id INTO in_queue FROM "leasehold".queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN
-        INSERT INTO queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
-        SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
+        INSERT INTO "leasehold".queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
+        SELECT q.id INTO in_queue FROM "leasehold".queue q WHERE q.name = leasehold_job_enqueue.queue;
     END IF;
-    IF NOT EXISTS (SELECT FROM job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
-        INSERT INTO job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
+    IF NOT EXISTS (SELECT FROM "leasehold".job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
+        INSERT INTO "leasehold".job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
     END IF;
     IF leasehold_job_enqueue.dedup_key IS NOT NULL THEN
-        DELETE FROM job_key k
+        DELETE FROM "leasehold".job_key k
         WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key AND k.holds_until <= moment;
-        INSERT INTO job_key AS k (queue_id, key, job_id, holds_until)
+        INSERT INTO "leasehold".job_key AS k (queue_id, key, job_id, holds_until)
         VALUES (in_queue, leasehold_job_enqueue.dedup_key, new_id, moment + leasehold_job_enqueue.dedup_window)
         ON CONFLICT (queue_id, key) DO NOTHING;
         IF NOT FOUND THEN
-            SELECT k.job_id INTO holder FROM job_key k
+            SELECT k.job_id INTO holder FROM "leasehold".job_key k
             WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key;
             IF holder IS NULL THEN
                 RAISE EXCEPTION 'deduplication key "%" was released concurrently; retry the transaction', leasehold_job_enqueue.dedup_key
@@ -909,20 +912,20 @@ BEGIN
             RETURN holder;
         END IF;
     END IF;
-    INSERT INTO job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
+    INSERT INTO "leasehold".job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
     VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
         leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
         coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
     IF at IS NOT NULL THEN
-        INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+        INSERT INTO "leasehold".job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
         VALUES (new_id, moment, at, in_queue, leasehold_job_enqueue.priority, false);
     END IF;
-    PERFORM leasehold_job_notify();
+    PERFORM "leasehold".leasehold_job_notify();
     RETURN new_id;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_expire(p_now timestamp with time zone, p_from timestamp with time zone, p_limit integer) RETURNS TABLE(id bigint, token bigint, queue text, worker text, status text)
+CREATE FUNCTION leasehold.leasehold_job_expire(p_now timestamp with time zone, p_from timestamp with time zone, p_limit integer) RETURNS TABLE(id bigint, token bigint, queue text, worker text, status text)
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
@@ -931,7 +934,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH page AS MATERIALIZED (
-        SELECT l.* FROM job_lease l
+        SELECT l.* FROM "leasehold".job_lease l
         WHERE l.expires_at > p_from AND l.expires_at <= moment
         ORDER BY l.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), held AS MATERIALIZED (
@@ -939,14 +942,14 @@ BEGIN
             e.ends <= moment AND row_number() OVER (ORDER BY e.ends, e.id) <= p_limit AS over
         FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
     ), note AS MATERIALIZED (
-        SELECT n.job_id FROM job_note n WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+        SELECT n.job_id FROM "leasehold".job_note n WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
     ), key AS MATERIALIZED (
-        SELECT k.job_id FROM job_key k WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+        SELECT k.job_id FROM "leasehold".job_key k WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
     ), busy AS MATERIALIZED (
-        SELECT n.job_id AS id FROM job_note n
+        SELECT n.job_id AS id FROM "leasehold".job_note n
         WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM note o WHERE o.job_id = n.job_id)
         UNION ALL
-        SELECT k.job_id FROM job_key k
+        SELECT k.job_id FROM "leasehold".job_key k
         WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM key o WHERE o.job_id = k.job_id)
     ), entry AS MATERIALIZED (
         SELECT h.token, h.queue_id, h.worker, h.id, h.ends, h.attempt, h.ordinal,
@@ -957,48 +960,48 @@ BEGIN
             array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
         FROM entry e WHERE NOT e.over GROUP BY e.token
     ), kept AS (
-        UPDATE job_lease l
+        UPDATE "leasehold".job_lease l
         SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
         FROM rest r WHERE l.token = r.token
     ), gone AS (
-        DELETE FROM job_lease l USING page p
+        DELETE FROM "leasehold".job_lease l USING page p
         WHERE l.token = p.token AND NOT EXISTS (SELECT FROM rest r WHERE r.token = p.token)
     ), expired AS MATERIALIZED (
         SELECT e.token, e.queue_id, e.worker, e.id, e.attempt, j.priority, j.created_at, j.execution_id, j.node, q.name,
             left('the lease of ' || e.worker || ' expired', 4000) AS error,
             e.attempt >= coalesce(j.max_attempts, q.max_attempts) AS exhausted
-        FROM entry e JOIN job j ON j.id = e.id JOIN queue q ON q.id = e.queue_id
+        FROM entry e JOIN "leasehold".job j ON j.id = e.id JOIN "leasehold".queue q ON q.id = e.queue_id
         WHERE e.over
     ), failed AS (
-        INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
+        INSERT INTO "leasehold".job_end (id, finished_at, token, attempts, status, last_error)
         SELECT x.id, moment, x.token, x.attempt, 'failed', x.error FROM expired x WHERE x.exhausted
     ), spent AS (
-        INSERT INTO node_spent (execution_id, node, attempts, error)
+        INSERT INTO "leasehold".node_spent (execution_id, node, attempts, error)
         SELECT x.execution_id, x.node, x.attempt, x.error FROM expired x WHERE x.exhausted AND x.execution_id IS NOT NULL
         ON CONFLICT DO NOTHING
     ), unkeyed AS (
-        DELETE FROM job_key k USING expired x WHERE x.exhausted AND k.job_id = x.id AND k.holds_until IS NULL
+        DELETE FROM "leasehold".job_key k USING expired x WHERE x.exhausted AND k.job_id = x.id AND k.holds_until IS NULL
     ), unnoted AS (
-        DELETE FROM job_note n USING expired x WHERE x.exhausted AND n.job_id = x.id
+        DELETE FROM "leasehold".job_note n USING expired x WHERE x.exhausted AND n.job_id = x.id
     ), requeued AS (
-        INSERT INTO job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
+        INSERT INTO "leasehold".job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
         SELECT x.id, x.created_at, moment, x.token, x.queue_id, x.attempt, x.priority, true
         FROM expired x WHERE NOT x.exhausted
     ), noted AS (
-        INSERT INTO job_note (job_id, last_error) SELECT x.id, x.error FROM expired x WHERE NOT x.exhausted
+        INSERT INTO "leasehold".job_note (job_id, last_error) SELECT x.id, x.error FROM expired x WHERE NOT x.exhausted
         ON CONFLICT (job_id) DO UPDATE SET last_error = excluded.last_error
     )
     SELECT x.id, x.token, x.name, x.worker, CASE WHEN x.exhausted THEN 'failed' ELSE 'queued' END FROM expired x;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_finish(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[], p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean) RETURNS TABLE(id bigint, token bigint, becomes text, run_at timestamp with time zone)
+CREATE FUNCTION leasehold.leasehold_job_finish(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[], p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean) RETURNS TABLE(id bigint, token bigint, becomes text, run_at timestamp with time zone)
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
 DECLARE
-    page job_lease;
-    settings queue;
+    page "leasehold".job_lease;
+    settings "leasehold".queue;
     moment timestamptz;
     low integer;
     high integer;
@@ -1012,20 +1015,20 @@ BEGIN
         PERFORM set_config('lock_timeout', '200ms', true);
     END IF;
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
+        SELECT l.* INTO page FROM "leasehold".job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         low := p_first[i];
         high := coalesce(p_first[i + 1] - 1, cardinality(p_ids));
         given := p_ids[low:high];
         IF settings.id IS DISTINCT FROM page.queue_id THEN
-            SELECT q.* INTO settings FROM queue q WHERE q.id = page.queue_id;
+            SELECT q.* INTO settings FROM "leasehold".queue q WHERE q.id = page.queue_id;
         END IF;
         wakes := wakes OR settings.max_running IS NOT NULL;
         skipped := NULL;
         IF page.nodes AND NOT p_nodes THEN
             SELECT array_agg(j.id) INTO skipped
-            FROM unnest(given) WITH ORDINALITY AS g (id, ordinal) JOIN job j ON j.id = g.id
+            FROM unnest(given) WITH ORDINALITY AS g (id, ordinal) JOIN "leasehold".job j ON j.id = g.id
             WHERE j.node IS NOT NULL
                 AND (p_plain OR NOT (p_becomes[low - 1 + g.ordinal] = 'queued' AND p_uncounted[low - 1 + g.ordinal]));
             RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
@@ -1033,14 +1036,14 @@ BEGIN
         END IF;
         IF p_plain AND page.expires_at > moment AND skipped IS NULL AND (page.ids = given OR page.ids <@ given) THEN
             -- The usual case: all remaining entries of the page.
-            DELETE FROM job_lease l WHERE l.token = page.token;
+            DELETE FROM "leasehold".job_lease l WHERE l.token = page.token;
             IF settings.keep_completed THEN
-                INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
+                INSERT INTO "leasehold".job_end (id, finished_at, token, attempts, status, last_error)
                 SELECT e.id, moment, page.token, e.attempt, 'completed',
-                    (SELECT n.last_error FROM job_note n WHERE n.job_id = e.id)
+                    (SELECT n.last_error FROM "leasehold".job_note n WHERE n.job_id = e.id)
                 FROM unnest(page.ids, page.attempts) AS e (id, attempt);
             ELSE
-                DELETE FROM job j WHERE j.id = ANY (page.ids);
+                DELETE FROM "leasehold".job j WHERE j.id = ANY (page.ids);
             END IF;
             done := done || page.ids;
             RETURN QUERY SELECT e.id, page.token, NULL::text, NULL::timestamptz FROM unnest(page.ids) AS e (id);
@@ -1058,11 +1061,11 @@ BEGIN
                     array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
                 FROM entry e WHERE NOT e.owned
             ), kept AS (
-                UPDATE job_lease l
+                UPDATE "leasehold".job_lease l
                 SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
                 FROM rest r WHERE l.token = page.token AND r.entries > 0 AND r.entries < page.entries
             ), gone AS (
-                DELETE FROM job_lease l USING rest r WHERE l.token = page.token AND r.entries = 0
+                DELETE FROM "leasehold".job_lease l USING rest r WHERE l.token = page.token AND r.entries = 0
             ), owned AS MATERIALIZED (
                 SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.given_ordinal] END AS becomes,
                     p_results[low - 1 + e.given_ordinal] AS result, p_errors[low - 1 + e.given_ordinal] AS error,
@@ -1070,21 +1073,21 @@ BEGIN
                     p_uncounted[low - 1 + e.given_ordinal] AS uncounted
                 FROM entry e WHERE e.owned
             ), ended AS (
-                INSERT INTO job_end (id, finished_at, token, attempts, status, result, last_error)
+                INSERT INTO "leasehold".job_end (id, finished_at, token, attempts, status, result, last_error)
                 SELECT o.id, moment, page.token, o.attempt, o.becomes, o.result,
-                    coalesce(o.error, (SELECT n.last_error FROM job_note n WHERE n.job_id = o.id))
+                    coalesce(o.error, (SELECT n.last_error FROM "leasehold".job_note n WHERE n.job_id = o.id))
                 FROM owned o WHERE o.becomes = 'failed' OR (o.becomes = 'completed' AND settings.keep_completed)
             ), discarded AS (
-                DELETE FROM job j
+                DELETE FROM "leasehold".job j
                 WHERE NOT settings.keep_completed AND j.id = ANY (ARRAY(SELECT o.id FROM owned o WHERE o.becomes = 'completed'))
             ), requeued AS (
-                INSERT INTO job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
+                INSERT INTO "leasehold".job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
                 SELECT o.id, j.created_at, o.run_at, page.token, page.queue_id, o.attempt - o.uncounted::integer, j.priority,
                     o.run_at <= moment
-                FROM owned o CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = o.id LIMIT 1) j
+                FROM owned o CROSS JOIN LATERAL (SELECT j.* FROM "leasehold".job j WHERE j.id = o.id LIMIT 1) j
                 WHERE o.becomes = 'queued'
             ), noted AS (
-                INSERT INTO job_note (job_id, last_error)
+                INSERT INTO "leasehold".job_note (job_id, last_error)
                 SELECT o.id, o.error FROM owned o WHERE o.becomes = 'queued' AND o.error IS NOT NULL
                 ON CONFLICT (job_id) DO UPDATE SET last_error = excluded.last_error
             )
@@ -1103,16 +1106,16 @@ BEGIN
         END LOOP;
     END LOOP;
     IF cardinality(done) > 0 THEN
-        DELETE FROM job_key k WHERE k.job_id = ANY (done) AND k.holds_until IS NULL;
-        DELETE FROM job_note n WHERE n.job_id = ANY (done);
+        DELETE FROM "leasehold".job_key k WHERE k.job_id = ANY (done) AND k.holds_until IS NULL;
+        DELETE FROM "leasehold".job_note n WHERE n.job_id = ANY (done);
     END IF;
-    IF wakes OR (SELECT l.max_running IS NOT NULL FROM job_limit l) THEN
-        PERFORM leasehold_job_notify();
+    IF wakes OR (SELECT l.max_running IS NOT NULL FROM "leasehold".job_limit l) THEN
+        PERFORM "leasehold".leasehold_job_notify();
     END IF;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_notify() RETURNS boolean
+CREATE FUNCTION leasehold.leasehold_job_notify() RETURNS boolean
     LANGUAGE sql
     AS $$
     SELECT CASE
@@ -1122,39 +1125,39 @@ CREATE FUNCTION public.leasehold_job_notify() RETURNS boolean
     END
 $$;
 
-CREATE FUNCTION public.leasehold_job_progress(p_now timestamp with time zone, p_worker text, p_token bigint, p_id bigint, p_progress json) RETURNS boolean
+CREATE FUNCTION leasehold.leasehold_job_progress(p_now timestamp with time zone, p_worker text, p_token bigint, p_id bigint, p_progress json) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    page job_lease;
+    page "leasehold".job_lease;
 BEGIN
-    SELECT l.* INTO page FROM job_lease l WHERE l.token = p_token AND l.worker = p_worker FOR UPDATE NOWAIT;
+    SELECT l.* INTO page FROM "leasehold".job_lease l WHERE l.token = p_token AND l.worker = p_worker FOR UPDATE NOWAIT;
     IF NOT coalesce(page.ends[array_position(page.ids, p_id)] > coalesce(p_now, clock_timestamp()), false) THEN
         RETURN false;
     END IF;
-    PERFORM 1 FROM job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
-    INSERT INTO job_note (job_id, progress) VALUES (p_id, p_progress)
+    PERFORM 1 FROM "leasehold".job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
+    INSERT INTO "leasehold".job_note (job_id, progress) VALUES (p_id, p_progress)
     ON CONFLICT (job_id) DO UPDATE SET progress = excluded.progress;
     RETURN true;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_renew(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint) RETURNS SETOF bigint
+CREATE FUNCTION leasehold.leasehold_job_renew(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint) RETURNS SETOF bigint
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    page job_lease;
+    page "leasehold".job_lease;
     moment timestamptz;
     ends_at timestamptz;
     given bigint[];
 BEGIN
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
+        SELECT l.* INTO page FROM "leasehold".job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         ends_at := moment + p_lease_us::double precision * interval '1 microsecond';
         given := p_ids[p_first[i]:coalesce(p_first[i + 1] - 1, cardinality(p_ids))];
-        UPDATE job_lease l SET ends = r.ends, expires_at = r.expires_at
+        UPDATE "leasehold".job_lease l SET ends = r.ends, expires_at = r.expires_at
         FROM (
             SELECT array_agg(n.ends ORDER BY n.ordinal) AS ends, min(n.ends) AS expires_at
             FROM (
@@ -1168,7 +1171,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_notify() RETURNS boolean
+CREATE FUNCTION leasehold.leasehold_notify() RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 BEGIN
@@ -1183,31 +1186,31 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_promote_due(now timestamp with time zone, most integer) RETURNS bigint
+CREATE FUNCTION leasehold.leasehold_promote_due(now timestamp with time zone, most integer) RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     promoted bigint;
 BEGIN
-    PERFORM 1 FROM workflow_execution_queue WHERE NOT due AND run_at <= now LIMIT 1;
+    PERFORM 1 FROM "leasehold".workflow_execution_queue WHERE NOT due AND run_at <= now LIMIT 1;
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
     -- Lock order: the lock of the fold comes before row locks.
     PERFORM pg_advisory_xact_lock(7308332186);
     WITH passed AS MATERIALIZED (
-        SELECT ctid AS tid FROM workflow_execution_queue
+        SELECT ctid AS tid FROM "leasehold".workflow_execution_queue
         WHERE NOT due AND run_at <= now
         ORDER BY run_at LIMIT most
         FOR UPDATE SKIP LOCKED
     ), lined AS (
-        UPDATE workflow_execution_queue q SET due = true FROM passed WHERE q.ctid = passed.tid
+        UPDATE "leasehold".workflow_execution_queue q SET due = true FROM passed WHERE q.ctid = passed.tid
         RETURNING q.workspace_id, q.rank, q.created_at, q.execution_id
     ), noted AS (
-        INSERT INTO workspace_delta (workspace_id, rank, line_at)
+        INSERT INTO "leasehold".workspace_delta (workspace_id, rank, line_at)
         SELECT workspace_id, min(rank), min(created_at) FROM lined WHERE execution_id IS NULL GROUP BY workspace_id
     )
     SELECT count(*) INTO promoted FROM lined;
@@ -1215,14 +1218,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_prune_requests(completed_before timestamp with time zone, completed_from timestamp with time zone, failed_before timestamp with time zone, failed_from timestamp with time zone, most integer) RETURNS TABLE(pruned bigint, completed_to timestamp with time zone, failed_to timestamp with time zone, more boolean)
+CREATE FUNCTION leasehold.leasehold_prune_requests(completed_before timestamp with time zone, completed_from timestamp with time zone, failed_before timestamp with time zone, failed_from timestamp with time zone, most integer) RETURNS TABLE(pruned bigint, completed_to timestamp with time zone, failed_to timestamp with time zone, more boolean)
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
-    last request_fold;
+    last "leasehold".request_fold;
     doomed uuid[];
     others uuid[];
     part uuid[];
@@ -1231,24 +1234,24 @@ DECLARE
     skipped integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
-    PERFORM leasehold_fold();
+    PERFORM "leasehold".leasehold_fold();
     PERFORM set_config('lock_timeout', '20ms', true);
-    SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
+    SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
     -- What folds left behind because it was locked.
-    DELETE FROM request_fold WHERE id = ANY (ARRAY(SELECT id FROM request_fold WHERE id < last.id FOR UPDATE SKIP LOCKED));
-    DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM workspace_delta WHERE xid < pg_snapshot_xmin(last.position) FOR UPDATE SKIP LOCKED));
+    DELETE FROM "leasehold".request_fold WHERE id = ANY (ARRAY(SELECT id FROM "leasehold".request_fold WHERE id < last.id FOR UPDATE SKIP LOCKED));
+    DELETE FROM "leasehold".workspace_delta WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM "leasehold".workspace_delta WHERE xid < pg_snapshot_xmin(last.position) FOR UPDATE SKIP LOCKED));
     pruned := 0;
     -- Reads `old` only as far as needed, so in the ordinary case only the requests to delete.
     WITH old AS MATERIALIZED (
-        SELECT request_id AS id, finished_at AS at FROM workflow_execution
+        SELECT request_id AS id, finished_at AS at FROM "leasehold".workflow_execution
         WHERE status = 'COMPLETED' AND finished_at < completed_before AND finished_at >= coalesce(completed_from, '-infinity')
         ORDER BY finished_at LIMIT most * 10
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
-            SELECT 1 FROM workflow_execution_queue q
+            SELECT 1 FROM "leasehold".workflow_execution_queue q
             WHERE q.id = o.id AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
-                SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+                SELECT 1 FROM "leasehold".request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT most
     )
@@ -1257,14 +1260,14 @@ BEGIN
     INTO doomed, completed_to, more FROM free f;
     rest := most - coalesce(cardinality(doomed), 0);
     WITH old AS MATERIALIZED (
-        SELECT id, failed_at AS at FROM workflow_execution_queue
+        SELECT id, failed_at AS at FROM "leasehold".workflow_execution_queue
         WHERE failed_at < failed_before AND failed_at >= coalesce(failed_from, '-infinity')
         ORDER BY failed_at LIMIT most * 10
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
-            SELECT 1 FROM workflow_execution_queue q
+            SELECT 1 FROM "leasehold".workflow_execution_queue q
             WHERE q.id = o.id AND NOT EXISTS (
-                SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+                SELECT 1 FROM "leasehold".request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT rest
     )
@@ -1277,27 +1280,27 @@ BEGIN
     FOR try IN 0 .. coalesce(cardinality(doomed), 0) + 1 LOOP
         IF try = 1 THEN
             WITH execution AS MATERIALIZED (
-                SELECT e.id, e.request_id FROM workflow_execution e WHERE e.request_id = ANY (doomed)
+                SELECT e.id, e.request_id FROM "leasehold".workflow_execution e WHERE e.request_id = ANY (doomed)
             ), free_execution AS MATERIALIZED (
-                SELECT e.id FROM workflow_execution e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
+                SELECT e.id FROM "leasehold".workflow_execution e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
             ), free_graph AS MATERIALIZED (
-                SELECT g.execution_id FROM execution_graph g
+                SELECT g.execution_id FROM "leasehold".execution_graph g
                 WHERE g.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
             ), free_node AS MATERIALIZED (
-                SELECT n.execution_id, n.node FROM execution_node n
+                SELECT n.execution_id, n.node FROM "leasehold".execution_node n
                 WHERE n.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
             ), free_event AS MATERIALIZED (
-                SELECT e.id FROM request_event e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
+                SELECT e.id FROM "leasehold".request_event e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
             ), locked AS (
                 SELECT e.request_id FROM execution e WHERE e.id NOT IN (SELECT f.id FROM free_execution f)
                 UNION ALL
-                SELECT e.request_id FROM execution e JOIN execution_graph g ON g.execution_id = e.id
+                SELECT e.request_id FROM execution e JOIN "leasehold".execution_graph g ON g.execution_id = e.id
                 WHERE g.execution_id NOT IN (SELECT f.execution_id FROM free_graph f)
                 UNION ALL
-                SELECT e.request_id FROM execution e JOIN execution_node n ON n.execution_id = e.id
+                SELECT e.request_id FROM execution e JOIN "leasehold".execution_node n ON n.execution_id = e.id
                 WHERE (n.execution_id, n.node) NOT IN (SELECT f.execution_id, f.node FROM free_node f)
                 UNION ALL
-                SELECT e.request_id FROM request_event e
+                SELECT e.request_id FROM "leasehold".request_event e
                 WHERE e.request_id = ANY (doomed) AND e.id NOT IN (SELECT f.id FROM free_event f)
             )
             SELECT array_agg(d.id) INTO doomed FROM unnest(doomed) AS d (id) WHERE d.id NOT IN (SELECT l.request_id FROM locked l);
@@ -1306,10 +1309,10 @@ BEGIN
         part := CASE WHEN try <= 1 THEN doomed ELSE doomed[try - 1:try - 1] END;
         BEGIN
             WITH kept AS (
-                INSERT INTO kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
+                INSERT INTO "leasehold".kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
                 SELECT q.workspace_id, q.id, q.definition_id, q.dedupe_until, q.idempotency_key,
                     sha256(convert_to(q.params::text, 'UTF8'))
-                FROM workflow_execution_queue q
+                FROM "leasehold".workflow_execution_queue q
                 WHERE q.id = ANY (part) AND q.idempotency_key IS NOT NULL AND q.dedupe_until IS NOT NULL
                 ORDER BY q.workspace_id, q.idempotency_key COLLATE "C"
                 ON CONFLICT (workspace_id, key) DO UPDATE
@@ -1317,11 +1320,11 @@ BEGIN
                     params_hash = excluded.params_hash
                 WHERE k.dedupe_until < excluded.dedupe_until
             ), forgotten AS (
-                DELETE FROM request_event WHERE request_id = ANY (part)
+                DELETE FROM "leasehold".request_event WHERE request_id = ANY (part)
             ), gone AS (
-                DELETE FROM workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
+                DELETE FROM "leasehold".workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
             ), noted AS (
-                INSERT INTO workspace_delta (workspace_id, completed, failed)
+                INSERT INTO "leasehold".workspace_delta (workspace_id, completed, failed)
                 SELECT workspace_id, -count(*) FILTER (WHERE status = 'COMPLETED'), -count(*) FILTER (WHERE status = 'FAILED')
                 FROM gone GROUP BY workspace_id
             )
@@ -1340,23 +1343,23 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_rebuild() RETURNS void
+CREATE FUNCTION leasehold.leasehold_rebuild() RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
-    LOCK TABLE workflow_execution_queue, workspace_turn IN SHARE ROW EXCLUSIVE MODE;
-    UPDATE request_event SET xid = '3';
-    UPDATE workspace_turn t
+    LOCK TABLE "leasehold".workflow_execution_queue, "leasehold".workspace_turn IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE "leasehold".request_event SET xid = '3';
+    UPDATE "leasehold".workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
         completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
         has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
         line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
         written_by = pg_current_xact_id()
-    FROM workspace w
+    FROM "leasehold".workspace w
     LEFT JOIN (
         SELECT workspace_id,
             count(*) FILTER (WHERE status = 'PENDING') AS pending,
@@ -1365,23 +1368,23 @@ BEGIN
             count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
             count(*) FILTER (WHERE status = 'FAILED') AS failed,
             sum(bytes + coalesce(execution_bytes, 0)) FILTER (WHERE finished_at IS NULL) AS open_bytes
-        FROM workflow_execution_queue GROUP BY workspace_id
+        FROM "leasehold".workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;
-    PERFORM setval('admission_number'::regclass, greatest(
-        (SELECT last_value FROM admission_number),
-        (SELECT max(turn) FROM workspace_turn),
-        (SELECT max(admission) FROM workflow_execution)));
-    DELETE FROM workspace_delta;
-    DELETE FROM request_fold;
-    INSERT INTO request_fold (position, round_from)
-    SELECT leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM workspace_turn;
+    PERFORM setval('"leasehold".admission_number'::regclass, greatest(
+        (SELECT last_value FROM "leasehold".admission_number),
+        (SELECT max(turn) FROM "leasehold".workspace_turn),
+        (SELECT max(admission) FROM "leasehold".workflow_execution)));
+    DELETE FROM "leasehold".workspace_delta;
+    DELETE FROM "leasehold".request_fold;
+    INSERT INTO "leasehold".request_fold (position, round_from)
+    SELECT "leasehold".leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM "leasehold".workspace_turn;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_refuse() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_refuse() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
@@ -1391,9 +1394,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_shedlock_token() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_shedlock_token() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
@@ -1403,9 +1406,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_take_slots(workspaces uuid[], slots bigint[], lowest bigint[]) RETURNS void
+CREATE FUNCTION leasehold.leasehold_take_slots(workspaces uuid[], slots bigint[], lowest bigint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
@@ -1415,22 +1418,22 @@ DECLARE
 BEGIN
     FOR try IN 1..2 LOOP
         WITH taken AS (
-            UPDATE workspace_turn t
+            UPDATE "leasehold".workspace_turn t
             SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
                     -- leasehold_count_running, inlined: the call costs more than the count.
                     ELSE (
-                        SELECT count(*) FROM workflow_execution e
+                        SELECT count(*) FROM "leasehold".workflow_execution e
                         WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission >= t.oldest_admission
                     ) + (
                         SELECT count(*) FROM unnest(t.stragglers) AS s (admission) CROSS JOIN LATERAL (
-                            SELECT 1 FROM workflow_execution e
+                            SELECT 1 FROM "leasehold".workflow_execution e
                             WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission = s.admission
                             LIMIT 1
                         ) e
                     ) END,
                 written_by = pg_current_xact_id()
             FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
-                SELECT ctid AS tid, written_by FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
+                SELECT ctid AS tid, written_by FROM "leasehold".workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
             ) n
             -- Also compares written_by: older PostgreSQL releases do not check ctid again after waiting for the row.
             WHERE t.ctid = n.tid AND t.written_by = n.written_by
@@ -1440,7 +1443,7 @@ BEGIN
         EXIT WHEN served = cardinality(workspaces);
         -- The second try counts again what the first try wrote: held_at_most may be too high, never too low.
         PERFORM 1 FROM unnest(workspaces) AS w (id) CROSS JOIN LATERAL (
-            SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE
+            SELECT 1 FROM "leasehold".workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE
         ) t;
     END LOOP;
     IF rejected IS NOT NULL OR served < cardinality(workspaces) THEN
@@ -1450,9 +1453,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_uuid7() RETURNS uuid
+CREATE FUNCTION leasehold.leasehold_uuid7() RETURNS uuid
     LANGUAGE sql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
@@ -1465,18 +1468,18 @@ CREATE FUNCTION public.leasehold_uuid7() RETURNS uuid
             8, (get_byte(uuid_send(gen_random_uuid()), 8) & 63) | 128), 'hex')::uuid
 $$;
 
-CREATE FUNCTION public.leasehold_workspace_sync_turn() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_workspace_sync_turn() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        INSERT INTO workspace_turn (workspace_id, concurrency_limit, paused, deleted)
+        INSERT INTO "leasehold".workspace_turn (workspace_id, concurrency_limit, paused, deleted)
         VALUES (NEW.id, NEW.concurrency_limit, NEW.paused, NEW.deleted_at IS NOT NULL);
     ELSE
-        UPDATE workspace_turn
+        UPDATE "leasehold".workspace_turn
         SET concurrency_limit = NEW.concurrency_limit,
             paused = NEW.paused,
             deleted = NEW.deleted_at IS NOT NULL,
@@ -1484,20 +1487,20 @@ BEGIN
             has_room = true,
             written_by = pg_current_xact_id()
         WHERE workspace_id = NEW.id;
-        INSERT INTO workspace_delta (workspace_id, anew) VALUES (NEW.id, true);
+        INSERT INTO "leasehold".workspace_delta (workspace_id, anew) VALUES (NEW.id, true);
     END IF;
     RETURN NULL;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_workspace_turn_limit() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_workspace_turn_limit() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    PERFORM 1 FROM workspace w
+    PERFORM 1 FROM "leasehold".workspace w
     WHERE w.id = NEW.workspace_id AND w.concurrency_limit = NEW.concurrency_limit AND w.paused = NEW.paused
         AND (w.deleted_at IS NOT NULL) = NEW.deleted;
     IF NOT FOUND THEN
@@ -1508,15 +1511,15 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_workspace_turn_once() RETURNS trigger
+CREATE FUNCTION leasehold.leasehold_workspace_turn_once() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
+    SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    PERFORM 1 FROM workspace WHERE id = NEW.workspace_id FOR UPDATE;
-    IF NOT FOUND OR EXISTS (SELECT 1 FROM workspace_turn WHERE workspace_id = NEW.workspace_id) THEN
+    PERFORM 1 FROM "leasehold".workspace WHERE id = NEW.workspace_id FOR UPDATE;
+    IF NOT FOUND OR EXISTS (SELECT 1 FROM "leasehold".workspace_turn WHERE workspace_id = NEW.workspace_id) THEN
         RAISE EXCEPTION 'workspace % does not exist, or has a workspace_turn row already', NEW.workspace_id
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'workspace_turn_once', TABLE = 'workspace_turn';
     END IF;
@@ -1524,26 +1527,26 @@ BEGIN
 END
 $$;
 
-CREATE SEQUENCE public.admission_number
+CREATE SEQUENCE leasehold.admission_number
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
 
-CREATE TABLE public.api_key (
+CREATE TABLE leasehold.api_key (
     id uuid NOT NULL,
     name text NOT NULL,
     kind text NOT NULL,
     workspace_id uuid,
     queues text[],
-    hash bytea NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    revoked_at timestamp with time zone,
     access text DEFAULT 'full'::text NOT NULL,
     payloads text DEFAULT 'shown'::text NOT NULL,
+    hash bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
     successor_id uuid,
     CONSTRAINT api_key_access CHECK ((access = ANY (ARRAY['full'::text, 'read'::text]))),
     CONSTRAINT api_key_hash_length CHECK ((octet_length(hash) = 32)),
@@ -1558,7 +1561,7 @@ END),
     CONSTRAINT api_key_workspace CHECK (((kind = 'workspace'::text) = (workspace_id IS NOT NULL)))
 );
 
-CREATE TABLE public.audit_entry (
+CREATE TABLE leasehold.audit_entry (
     id uuid NOT NULL,
     at timestamp with time zone NOT NULL,
     key_id uuid,
@@ -1570,7 +1573,7 @@ CREATE TABLE public.audit_entry (
     CONSTRAINT audit_entry_action_length CHECK (((length(action) >= 1) AND (length(action) <= 64)))
 );
 
-CREATE TABLE public.execution_graph (
+CREATE TABLE leasehold.execution_graph (
     execution_id uuid NOT NULL,
     started_at timestamp with time zone NOT NULL,
     finished_at timestamp with time zone,
@@ -1585,7 +1588,7 @@ CREATE TABLE public.execution_graph (
 )
 WITH (fillfactor='80');
 
-CREATE TABLE public.execution_node (
+CREATE TABLE leasehold.execution_node (
     execution_id uuid NOT NULL,
     job_id bigint,
     started_at timestamp with time zone NOT NULL,
@@ -1600,14 +1603,14 @@ CREATE TABLE public.execution_node (
 )
 WITH (fillfactor='80');
 
-CREATE TABLE public.installation (
+CREATE TABLE leasehold.installation (
     id smallint DEFAULT 1 NOT NULL,
     secret bytea NOT NULL,
     CONSTRAINT installation_once CHECK ((id = 1)),
     CONSTRAINT installation_secret CHECK ((octet_length(secret) = 32))
 );
 
-CREATE TABLE public.instance (
+CREATE TABLE leasehold.instance (
     id text NOT NULL,
     version text NOT NULL,
     dispatches boolean NOT NULL,
@@ -1618,15 +1621,15 @@ CREATE TABLE public.instance (
 )
 WITH (fillfactor='50');
 
-CREATE SEQUENCE public.job_id
+CREATE SEQUENCE leasehold.job_id
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
 
-CREATE TABLE public.job (
-    id bigint DEFAULT nextval('public.job_id'::regclass) NOT NULL,
+CREATE TABLE leasehold.job (
+    id bigint DEFAULT nextval('leasehold.job_id'::regclass) NOT NULL,
     xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     run_at timestamp with time zone,
@@ -1649,7 +1652,7 @@ CREATE TABLE public.job (
     CONSTRAINT job_run_at CHECK ((run_at < '9999-01-01 00:00:00+00'::timestamp with time zone))
 );
 
-CREATE TABLE public.job_cursor (
+CREATE TABLE leasehold.job_cursor (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
     version bigint NOT NULL,
@@ -1660,7 +1663,7 @@ CREATE TABLE public.job_cursor (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
-CREATE TABLE public.job_end (
+CREATE TABLE leasehold.job_end (
     id bigint NOT NULL,
     finished_at timestamp with time zone NOT NULL,
     token bigint NOT NULL,
@@ -1671,7 +1674,7 @@ CREATE TABLE public.job_end (
     CONSTRAINT job_end_status CHECK ((status = ANY (ARRAY['completed'::text, 'failed'::text])))
 );
 
-CREATE TABLE public.job_key (
+CREATE TABLE leasehold.job_key (
     queue_id integer NOT NULL,
     key text NOT NULL,
     job_id bigint NOT NULL,
@@ -1680,7 +1683,7 @@ CREATE TABLE public.job_key (
     CONSTRAINT job_key_window CHECK ((holds_until < '9999-01-01 00:00:00+00'::timestamp with time zone))
 );
 
-CREATE TABLE public.job_lease (
+CREATE TABLE leasehold.job_lease (
     token bigint NOT NULL,
     claimed_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
@@ -1695,7 +1698,7 @@ CREATE TABLE public.job_lease (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
-CREATE TABLE public.job_limit (
+CREATE TABLE leasehold.job_limit (
     one boolean DEFAULT true NOT NULL,
     max_running integer,
     cluster bigint NOT NULL,
@@ -1703,26 +1706,26 @@ CREATE TABLE public.job_limit (
     CONSTRAINT job_limit_one CHECK (one)
 );
 
-CREATE TABLE public.job_line (
+CREATE TABLE leasehold.job_line (
     queue_id integer NOT NULL,
     priority smallint NOT NULL
 );
 
-CREATE TABLE public.job_note (
+CREATE TABLE leasehold.job_note (
     job_id bigint NOT NULL,
     progress json,
     last_error text
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
-CREATE SEQUENCE public.job_token
+CREATE SEQUENCE leasehold.job_token
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
 
-CREATE TABLE public.job_waiting (
+CREATE TABLE leasehold.job_waiting (
     job_id bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
     run_at timestamp with time zone NOT NULL,
@@ -1735,7 +1738,7 @@ CREATE TABLE public.job_waiting (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
-CREATE TABLE public.kept_key (
+CREATE TABLE leasehold.kept_key (
     workspace_id uuid NOT NULL,
     request_id uuid NOT NULL,
     definition_id uuid NOT NULL,
@@ -1745,7 +1748,7 @@ CREATE TABLE public.kept_key (
     CONSTRAINT kept_key_hash CHECK ((octet_length(params_hash) = 32))
 );
 
-CREATE TABLE public.leasehold_function (
+CREATE TABLE leasehold.leasehold_function (
     name text NOT NULL,
     release integer NOT NULL,
     checksum bigint NOT NULL,
@@ -1753,21 +1756,24 @@ CREATE TABLE public.leasehold_function (
     CONSTRAINT leasehold_function_release CHECK ((release > 0))
 );
 
-CREATE TABLE public.leasehold_migration (
+CREATE TABLE leasehold.leasehold_migration (
     number integer NOT NULL,
     name text NOT NULL,
     checksum bigint NOT NULL,
-    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    compatible_from integer NOT NULL,
+    applied_by text NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT leasehold_migration_compatible_from CHECK ((compatible_from > 0))
 );
 
-CREATE TABLE public.node_spent (
+CREATE TABLE leasehold.node_spent (
     execution_id uuid NOT NULL,
     attempts integer NOT NULL,
     node smallint NOT NULL,
     error text NOT NULL
 );
 
-CREATE TABLE public.queue (
+CREATE TABLE leasehold.queue (
     id integer NOT NULL,
     name text NOT NULL,
     max_running integer,
@@ -1780,9 +1786,9 @@ CREATE TABLE public.queue (
     backoff_factor double precision DEFAULT 2 NOT NULL,
     backoff_jitter double precision DEFAULT 0.2 NOT NULL,
     timeout_us bigint,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     owner_id uuid,
     shared_with_all boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT queue_attempts CHECK ((max_attempts > 0)),
     CONSTRAINT queue_lease CHECK ((lease_us > 0)),
     CONSTRAINT queue_limit CHECK ((max_running >= 0)),
@@ -1790,8 +1796,8 @@ CREATE TABLE public.queue (
     CONSTRAINT queue_timeout CHECK ((timeout_us > 0))
 );
 
-ALTER TABLE public.queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.queue_id_seq
+ALTER TABLE leasehold.queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME leasehold.queue_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -1799,12 +1805,12 @@ ALTER TABLE public.queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE public.queue_share (
+CREATE TABLE leasehold.queue_share (
     queue_id integer NOT NULL,
     workspace_id uuid NOT NULL
 );
 
-CREATE TABLE public.request_event (
+CREATE TABLE leasehold.request_event (
     id bigint NOT NULL,
     xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
     request_id uuid NOT NULL,
@@ -1814,13 +1820,13 @@ CREATE TABLE public.request_event (
     at timestamp with time zone NOT NULL,
     rank smallint,
     line_at timestamp with time zone,
+    bytes bigint,
     by_whom text NOT NULL,
-    reason text,
-    bytes bigint
+    reason text
 );
 
-ALTER TABLE public.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.request_event_id_seq
+ALTER TABLE leasehold.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME leasehold.request_event_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -1828,16 +1834,16 @@ ALTER TABLE public.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTIT
     CACHE 1
 );
 
-CREATE TABLE public.request_fold (
+CREATE TABLE leasehold.request_fold (
     id bigint NOT NULL,
     "position" pg_snapshot NOT NULL,
     round_from bigint NOT NULL,
     parked uuid[] DEFAULT '{}'::uuid[] NOT NULL,
-    cluster bigint DEFAULT public.leasehold_cluster() NOT NULL
+    cluster bigint DEFAULT leasehold.leasehold_cluster() NOT NULL
 );
 
-ALTER TABLE public.request_fold ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.request_fold_id_seq
+ALTER TABLE leasehold.request_fold ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME leasehold.request_fold_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -1845,7 +1851,7 @@ ALTER TABLE public.request_fold ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
-CREATE TABLE public.shedlock (
+CREATE TABLE leasehold.shedlock (
     name character varying(64) NOT NULL,
     lock_until timestamp without time zone NOT NULL,
     locked_at timestamp without time zone NOT NULL,
@@ -1853,7 +1859,7 @@ CREATE TABLE public.shedlock (
     fencing_token bigint DEFAULT 1 NOT NULL
 );
 
-CREATE VIEW public.work_queue AS
+CREATE VIEW leasehold.work_queue AS
  SELECT j.id,
     q.name AS queue,
     j.kind,
@@ -1874,21 +1880,21 @@ CREATE VIEW public.work_queue AS
     e.finished_at,
     COALESCE(e.last_error, n.last_error) AS last_error,
     e.result
-   FROM (((((public.job j
-     JOIN public.queue q ON ((q.id = j.queue_id)))
-     LEFT JOIN public.job_end e ON ((e.id = j.id)))
-     LEFT JOIN public.job_waiting w ON ((w.job_id = j.id)))
-     LEFT JOIN public.job_note n ON ((n.job_id = j.id)))
+   FROM (((((leasehold.job j
+     JOIN leasehold.queue q ON ((q.id = j.queue_id)))
+     LEFT JOIN leasehold.job_end e ON ((e.id = j.id)))
+     LEFT JOIN leasehold.job_waiting w ON ((w.job_id = j.id)))
+     LEFT JOIN leasehold.job_note n ON ((n.job_id = j.id)))
      LEFT JOIN ( SELECT l_1.token,
             l_1.worker,
             l_1.claimed_at,
             i.id,
             i.lease_expires_at,
             i.attempt
-           FROM (public.job_lease l_1
+           FROM (leasehold.job_lease l_1
              CROSS JOIN LATERAL UNNEST(l_1.ids, l_1.ends, l_1.attempts) i(id, lease_expires_at, attempt))) l ON ((l.id = j.id)));
 
-CREATE TABLE public.workflow_definition (
+CREATE TABLE leasehold.workflow_definition (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
     name text NOT NULL,
@@ -1900,7 +1906,7 @@ CREATE TABLE public.workflow_definition (
     CONSTRAINT workflow_definition_published CHECK (((current_version_id IS NULL) = (versions = 0)))
 );
 
-CREATE TABLE public.workflow_definition_version (
+CREATE TABLE leasehold.workflow_definition_version (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
     definition_id uuid NOT NULL,
@@ -1912,7 +1918,7 @@ CREATE TABLE public.workflow_definition_version (
     CONSTRAINT workflow_definition_version_timeout CHECK ((execution_timeout_ms > 0))
 );
 
-CREATE TABLE public.workflow_execution (
+CREATE TABLE leasehold.workflow_execution (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
     request_id uuid NOT NULL,
@@ -1928,7 +1934,7 @@ CREATE TABLE public.workflow_execution (
 )
 WITH (fillfactor='80');
 
-CREATE TABLE public.workflow_execution_queue (
+CREATE TABLE leasehold.workflow_execution_queue (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
     definition_id uuid NOT NULL,
@@ -1950,9 +1956,21 @@ CASE
     ELSE NULL::timestamp with time zone
 END) STORED,
     cancel_requested_at timestamp with time zone,
+    cancel_told_at timestamp with time zone,
+    cancel_untold timestamp with time zone GENERATED ALWAYS AS (
+CASE
+    WHEN ((status = 'DISPATCHED'::text) AND (cancel_told_at IS NULL)) THEN cancel_requested_at
+    ELSE NULL::timestamp with time zone
+END) STORED,
+    cancel_force boolean DEFAULT false NOT NULL,
     lease_expires_at timestamp with time zone,
     dedupe_until timestamp with time zone,
     claim_token bigint DEFAULT 0 NOT NULL,
+    bytes integer DEFAULT 0 NOT NULL,
+    execution_bytes bigint,
+    crashes smallint,
+    crashes_alone smallint,
+    crashed_process text,
     execution_id uuid,
     redrive_of uuid,
     live_redrive_of uuid,
@@ -1963,18 +1981,6 @@ END) STORED,
     trace_context text,
     last_error text,
     params jsonb DEFAULT 'null'::jsonb NOT NULL,
-    cancel_force boolean DEFAULT false NOT NULL,
-    cancel_told_at timestamp with time zone,
-    cancel_untold timestamp with time zone GENERATED ALWAYS AS (
-CASE
-    WHEN ((status = 'DISPATCHED'::text) AND (cancel_told_at IS NULL)) THEN cancel_requested_at
-    ELSE NULL::timestamp with time zone
-END) STORED,
-    bytes integer DEFAULT 0 NOT NULL,
-    execution_bytes bigint,
-    crashes smallint,
-    crashes_alone smallint,
-    crashed_process text,
     CONSTRAINT request_attempts CHECK (((dispatch_failures >= 0) AND (attempt_count >= dispatch_failures))),
     CONSTRAINT request_bytes CHECK (((bytes >= 0) AND (execution_bytes >= 0))),
     CONSTRAINT request_cancel CHECK (((cancel_requested_at IS NOT NULL) OR ((NOT cancel_force) AND (cancel_told_at IS NULL)))),
@@ -2006,7 +2012,7 @@ END),
 )
 WITH (fillfactor='80');
 
-CREATE TABLE public.workspace (
+CREATE TABLE leasehold.workspace (
     id uuid NOT NULL,
     name text NOT NULL,
     plan text NOT NULL,
@@ -2017,10 +2023,6 @@ CASE plan
     WHEN 'PRO'::text THEN 5
     ELSE 20
 END)) STORED NOT NULL,
-    paused boolean DEFAULT false NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    deleted_at timestamp with time zone,
     max_pending_override bigint,
     max_pending bigint GENERATED ALWAYS AS (COALESCE(max_pending_override, (1000000)::bigint)) STORED NOT NULL,
     max_open_bytes_override bigint,
@@ -2030,6 +2032,10 @@ CASE plan
     WHEN 'PRO'::text THEN (536870912)::bigint
     ELSE '4294967296'::bigint
 END)) STORED NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
     CONSTRAINT workspace_limit_range CHECK (((limit_override >= 0) AND (limit_override <= 100000))),
     CONSTRAINT workspace_max_open_bytes CHECK (((max_open_bytes_override >= 0) AND (max_open_bytes_override <= '1099511627776'::bigint))),
     CONSTRAINT workspace_max_pending CHECK (((max_pending_override >= 0) AND (max_pending_override <= 1000000000))),
@@ -2037,13 +2043,15 @@ END)) STORED NOT NULL,
     CONSTRAINT workspace_plan CHECK ((plan = ANY (ARRAY['FREE'::text, 'PRO'::text, 'ENTERPRISE'::text])))
 );
 
-CREATE TABLE public.workspace_catalog (
+CREATE TABLE leasehold.workspace_catalog (
     workspace_id uuid NOT NULL,
     bytes bigint NOT NULL,
     CONSTRAINT workspace_catalog_bytes CHECK ((bytes >= 0))
 );
 
-CREATE TABLE public.workspace_delta (
+CREATE TABLE leasehold.workspace_delta (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
     workspace_id uuid NOT NULL,
     anew boolean DEFAULT false NOT NULL,
     room boolean DEFAULT false NOT NULL,
@@ -2054,13 +2062,11 @@ CREATE TABLE public.workspace_delta (
     dispatched bigint DEFAULT 0 NOT NULL,
     completed bigint DEFAULT 0 NOT NULL,
     failed bigint DEFAULT 0 NOT NULL,
-    open_bytes bigint DEFAULT 0 NOT NULL,
-    id bigint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL
+    open_bytes bigint DEFAULT 0 NOT NULL
 );
 
-ALTER TABLE public.workspace_delta ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.workspace_delta_id_seq
+ALTER TABLE leasehold.workspace_delta ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME leasehold.workspace_delta_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -2068,7 +2074,7 @@ ALTER TABLE public.workspace_delta ALTER COLUMN id ADD GENERATED ALWAYS AS IDENT
     CACHE 1
 );
 
-CREATE TABLE public.workspace_turn (
+CREATE TABLE leasehold.workspace_turn (
     workspace_id uuid NOT NULL,
     concurrency_limit integer NOT NULL,
     paused boolean NOT NULL,
@@ -2088,271 +2094,271 @@ CREATE TABLE public.workspace_turn (
     dispatched bigint DEFAULT 0 NOT NULL,
     completed bigint DEFAULT 0 NOT NULL,
     failed bigint DEFAULT 0 NOT NULL,
-    written_by xid8 DEFAULT pg_current_xact_id() NOT NULL,
     open_bytes bigint DEFAULT 0 NOT NULL,
+    written_by xid8 DEFAULT pg_current_xact_id() NOT NULL,
     CONSTRAINT workspace_turn_limit_range CHECK (((concurrency_limit >= 0) AND (concurrency_limit <= 100000))),
     CONSTRAINT workspace_turn_paused CHECK ((NOT (ready AND paused AND (NOT deleted))))
 )
 WITH (fillfactor='70');
 
-ALTER TABLE ONLY public.api_key
+ALTER TABLE ONLY leasehold.api_key
     ADD CONSTRAINT api_key_hash_once UNIQUE (hash);
 
-ALTER TABLE ONLY public.api_key
+ALTER TABLE ONLY leasehold.api_key
     ADD CONSTRAINT api_key_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.audit_entry
+ALTER TABLE ONLY leasehold.audit_entry
     ADD CONSTRAINT audit_entry_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.execution_graph
+ALTER TABLE ONLY leasehold.execution_graph
     ADD CONSTRAINT execution_graph_pkey PRIMARY KEY (execution_id);
 
-ALTER TABLE ONLY public.execution_node
+ALTER TABLE ONLY leasehold.execution_node
     ADD CONSTRAINT execution_node_pkey PRIMARY KEY (execution_id, node);
 
-ALTER TABLE ONLY public.workflow_execution
+ALTER TABLE ONLY leasehold.workflow_execution
     ADD CONSTRAINT execution_request_once UNIQUE (request_id);
 
-ALTER TABLE ONLY public.installation
+ALTER TABLE ONLY leasehold.installation
     ADD CONSTRAINT installation_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.instance
+ALTER TABLE ONLY leasehold.instance
     ADD CONSTRAINT instance_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.job_cursor
+ALTER TABLE ONLY leasehold.job_cursor
     ADD CONSTRAINT job_cursor_pkey PRIMARY KEY (queue_id, priority, version);
 
-ALTER TABLE ONLY public.job_end
+ALTER TABLE ONLY leasehold.job_end
     ADD CONSTRAINT job_end_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.job_key
+ALTER TABLE ONLY leasehold.job_key
     ADD CONSTRAINT job_key_pkey PRIMARY KEY (queue_id, key);
 
-ALTER TABLE ONLY public.job_lease
+ALTER TABLE ONLY leasehold.job_lease
     ADD CONSTRAINT job_lease_pkey PRIMARY KEY (token);
 
-ALTER TABLE ONLY public.job_limit
+ALTER TABLE ONLY leasehold.job_limit
     ADD CONSTRAINT job_limit_pkey PRIMARY KEY (one);
 
-ALTER TABLE ONLY public.job_line
+ALTER TABLE ONLY leasehold.job_line
     ADD CONSTRAINT job_line_pkey PRIMARY KEY (queue_id, priority);
 
-ALTER TABLE ONLY public.job_note
+ALTER TABLE ONLY leasehold.job_note
     ADD CONSTRAINT job_note_pkey PRIMARY KEY (job_id);
 
-ALTER TABLE ONLY public.job
+ALTER TABLE ONLY leasehold.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.job_waiting
+ALTER TABLE ONLY leasehold.job_waiting
     ADD CONSTRAINT job_waiting_pkey PRIMARY KEY (job_id);
 
-ALTER TABLE ONLY public.kept_key
+ALTER TABLE ONLY leasehold.kept_key
     ADD CONSTRAINT kept_key_pkey PRIMARY KEY (workspace_id, key);
 
-ALTER TABLE ONLY public.leasehold_function
+ALTER TABLE ONLY leasehold.leasehold_function
     ADD CONSTRAINT leasehold_function_pkey PRIMARY KEY (name);
 
-ALTER TABLE ONLY public.leasehold_migration
+ALTER TABLE ONLY leasehold.leasehold_migration
     ADD CONSTRAINT leasehold_migration_pkey PRIMARY KEY (number);
 
-ALTER TABLE ONLY public.node_spent
+ALTER TABLE ONLY leasehold.node_spent
     ADD CONSTRAINT node_spent_pkey PRIMARY KEY (execution_id, node);
 
-ALTER TABLE ONLY public.queue
+ALTER TABLE ONLY leasehold.queue
     ADD CONSTRAINT queue_name UNIQUE (name);
 
-ALTER TABLE ONLY public.queue
+ALTER TABLE ONLY leasehold.queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.queue_share
+ALTER TABLE ONLY leasehold.queue_share
     ADD CONSTRAINT queue_share_pkey PRIMARY KEY (queue_id, workspace_id);
 
-ALTER TABLE ONLY public.request_event
+ALTER TABLE ONLY leasehold.request_event
     ADD CONSTRAINT request_event_pkey PRIMARY KEY (request_id, id);
 
-ALTER TABLE ONLY public.request_fold
+ALTER TABLE ONLY leasehold.request_fold
     ADD CONSTRAINT request_fold_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.shedlock
+ALTER TABLE ONLY leasehold.shedlock
     ADD CONSTRAINT shedlock_pkey PRIMARY KEY (name);
 
-ALTER TABLE ONLY public.workflow_definition
+ALTER TABLE ONLY leasehold.workflow_definition
     ADD CONSTRAINT workflow_definition_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.workflow_definition_version
+ALTER TABLE ONLY leasehold.workflow_definition_version
     ADD CONSTRAINT workflow_definition_version_number UNIQUE (definition_id, number);
 
-ALTER TABLE ONLY public.workflow_definition_version
+ALTER TABLE ONLY leasehold.workflow_definition_version
     ADD CONSTRAINT workflow_definition_version_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.workflow_execution
+ALTER TABLE ONLY leasehold.workflow_execution
     ADD CONSTRAINT workflow_execution_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.workflow_execution_queue
+ALTER TABLE ONLY leasehold.workflow_execution_queue
     ADD CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.workspace_catalog
+ALTER TABLE ONLY leasehold.workspace_catalog
     ADD CONSTRAINT workspace_catalog_pkey PRIMARY KEY (workspace_id);
 
-ALTER TABLE ONLY public.workspace_delta
+ALTER TABLE ONLY leasehold.workspace_delta
     ADD CONSTRAINT workspace_delta_pkey PRIMARY KEY (xid, id);
 
-ALTER TABLE ONLY public.workspace
+ALTER TABLE ONLY leasehold.workspace
     ADD CONSTRAINT workspace_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.workspace_turn
+ALTER TABLE ONLY leasehold.workspace_turn
     ADD CONSTRAINT workspace_turn_pkey PRIMARY KEY (workspace_id, turn);
 
-CREATE INDEX api_key_admin ON public.api_key USING btree (kind) WHERE ((kind = 'admin'::text) AND (revoked_at IS NULL));
+CREATE INDEX api_key_admin ON leasehold.api_key USING btree (kind) WHERE ((kind = 'admin'::text) AND (revoked_at IS NULL));
 
-CREATE INDEX api_key_list ON public.api_key USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
+CREATE INDEX api_key_list ON leasehold.api_key USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
 
-CREATE INDEX audit_entry_action ON public.audit_entry USING btree (action, id);
+CREATE INDEX audit_entry_action ON leasehold.audit_entry USING btree (action, id);
 
-CREATE INDEX audit_entry_at ON public.audit_entry USING btree (at);
+CREATE INDEX audit_entry_at ON leasehold.audit_entry USING btree (at);
 
-CREATE INDEX audit_entry_key ON public.audit_entry USING btree (key_id, id) WHERE (key_id IS NOT NULL);
+CREATE INDEX audit_entry_key ON leasehold.audit_entry USING btree (key_id, id) WHERE (key_id IS NOT NULL);
 
-CREATE INDEX audit_entry_workspace ON public.audit_entry USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
+CREATE INDEX audit_entry_workspace ON leasehold.audit_entry USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
 
-CREATE INDEX execution_completed ON public.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
+CREATE INDEX execution_completed ON leasehold.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
 
-CREATE INDEX execution_graph_deadline ON public.execution_graph USING btree (deadline) WHERE ((finished_at IS NULL) AND (deadline IS NOT NULL));
+CREATE INDEX execution_graph_deadline ON leasehold.execution_graph USING btree (deadline) WHERE ((finished_at IS NULL) AND (deadline IS NOT NULL));
 
-CREATE INDEX execution_list ON public.workflow_execution USING btree (workspace_id, admission);
+CREATE INDEX execution_list ON leasehold.workflow_execution USING btree (workspace_id, admission);
 
-CREATE INDEX execution_running ON public.workflow_execution USING btree (workspace_id, admission) WHERE (status = 'RUNNING'::text);
+CREATE INDEX execution_running ON leasehold.workflow_execution USING btree (workspace_id, admission) WHERE (status = 'RUNNING'::text);
 
-CREATE INDEX instance_seen ON public.instance USING btree (seen_at);
+CREATE INDEX instance_seen ON leasehold.instance USING btree (seen_at);
 
-CREATE INDEX job_end_age ON public.job_end USING btree (status, finished_at);
+CREATE INDEX job_end_age ON leasehold.job_end USING btree (status, finished_at);
 
-CREATE INDEX job_end_failed ON public.job_end USING btree (id) WHERE (status = 'failed'::text);
+CREATE INDEX job_end_failed ON leasehold.job_end USING btree (id) WHERE (status = 'failed'::text);
 
-CREATE INDEX job_fresh ON public.job USING btree (queue_id, priority, xid, id) WHERE (run_at IS NULL);
+CREATE INDEX job_fresh ON leasehold.job USING btree (queue_id, priority, xid, id) WHERE (run_at IS NULL);
 
-CREATE INDEX job_key_job ON public.job_key USING btree (job_id);
+CREATE INDEX job_key_job ON leasehold.job_key USING btree (job_id);
 
-CREATE INDEX job_key_passing ON public.job_key USING btree (holds_until) WHERE (holds_until IS NOT NULL);
+CREATE INDEX job_key_passing ON leasehold.job_key USING btree (holds_until) WHERE (holds_until IS NOT NULL);
 
-CREATE INDEX job_lease_expiry ON public.job_lease USING btree (expires_at);
+CREATE INDEX job_lease_expiry ON leasehold.job_lease USING btree (expires_at);
 
-CREATE INDEX job_lease_nodes ON public.job_lease USING btree (queue_id, token) WHERE nodes;
+CREATE INDEX job_lease_nodes ON leasehold.job_lease USING btree (queue_id, token) WHERE nodes;
 
-CREATE INDEX job_lease_queue ON public.job_lease USING btree (queue_id, token);
+CREATE INDEX job_lease_queue ON leasehold.job_lease USING btree (queue_id, token);
 
-CREATE INDEX job_scheduled ON public.job USING btree (queue_id, id) WHERE (run_at IS NOT NULL);
+CREATE INDEX job_scheduled ON leasehold.job USING btree (queue_id, id) WHERE (run_at IS NOT NULL);
 
-CREATE INDEX job_waiting_due ON public.job_waiting USING btree (queue_id, run_at, job_id) WHERE (NOT ready);
+CREATE INDEX job_waiting_due ON leasehold.job_waiting USING btree (queue_id, run_at, job_id) WHERE (NOT ready);
 
-CREATE INDEX job_waiting_ready ON public.job_waiting USING btree (queue_id, priority, created_at, job_id) WHERE ready;
+CREATE INDEX job_waiting_ready ON leasehold.job_waiting USING btree (queue_id, priority, created_at, job_id) WHERE ready;
 
-CREATE INDEX kept_key_until ON public.kept_key USING btree (dedupe_until);
+CREATE INDEX kept_key_until ON leasehold.kept_key USING btree (dedupe_until);
 
-CREATE INDEX queue_of_owner ON public.queue USING btree (owner_id) WHERE (owner_id IS NOT NULL);
+CREATE INDEX queue_of_owner ON leasehold.queue USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 
-CREATE INDEX request_cancel_untold ON public.workflow_execution_queue USING btree (cancel_untold, id) WHERE (cancel_untold IS NOT NULL);
+CREATE INDEX request_cancel_untold ON leasehold.workflow_execution_queue USING btree (cancel_untold, id) WHERE (cancel_untold IS NOT NULL);
 
-CREATE INDEX request_dedupe_until ON public.workflow_execution_queue USING btree (dedupe_until) WHERE ((idempotency_key IS NOT NULL) AND (dedupe_until IS NOT NULL));
+CREATE INDEX request_dedupe_until ON leasehold.workflow_execution_queue USING btree (dedupe_until) WHERE ((idempotency_key IS NOT NULL) AND (dedupe_until IS NOT NULL));
 
-CREATE INDEX request_event_commit ON public.request_event USING btree (xid, id);
+CREATE INDEX request_event_commit ON leasehold.request_event USING btree (xid, id);
 
-CREATE INDEX request_failed ON public.workflow_execution_queue USING btree (workspace_id, id) WHERE (failure_reason IS NOT NULL);
+CREATE INDEX request_failed ON leasehold.workflow_execution_queue USING btree (workspace_id, id) WHERE (failure_reason IS NOT NULL);
 
-CREATE INDEX request_failed_at ON public.workflow_execution_queue USING btree (failed_at) WHERE (failed_at IS NOT NULL);
+CREATE INDEX request_failed_at ON leasehold.workflow_execution_queue USING btree (failed_at) WHERE (failed_at IS NOT NULL);
 
-CREATE UNIQUE INDEX request_idempotency_key ON public.workflow_execution_queue USING btree (workspace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE UNIQUE INDEX request_idempotency_key ON leasehold.workflow_execution_queue USING btree (workspace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
-CREATE INDEX request_kept ON public.workflow_execution_queue USING btree (created_at, id) WHERE (due AND (execution_id IS NOT NULL));
+CREATE INDEX request_kept ON leasehold.workflow_execution_queue USING btree (created_at, id) WHERE (due AND (execution_id IS NOT NULL));
 
-CREATE INDEX request_lease ON public.workflow_execution_queue USING btree (lease_expires_at) WHERE (lease_expires_at IS NOT NULL);
+CREATE INDEX request_lease ON leasehold.workflow_execution_queue USING btree (lease_expires_at) WHERE (lease_expires_at IS NOT NULL);
 
-CREATE INDEX request_line ON public.workflow_execution_queue USING btree (workspace_id, rank, created_at, id) WHERE (due AND (execution_id IS NULL));
+CREATE INDEX request_line ON leasehold.workflow_execution_queue USING btree (workspace_id, rank, created_at, id) WHERE (due AND (execution_id IS NULL));
 
-CREATE UNIQUE INDEX request_list ON public.workflow_execution_queue USING btree (workspace_id, id);
+CREATE UNIQUE INDEX request_list ON leasehold.workflow_execution_queue USING btree (workspace_id, id);
 
-CREATE INDEX request_not_due ON public.workflow_execution_queue USING btree (run_at) WHERE (NOT due);
+CREATE INDEX request_not_due ON leasehold.workflow_execution_queue USING btree (run_at) WHERE (NOT due);
 
-CREATE UNIQUE INDEX request_one_live_redrive ON public.workflow_execution_queue USING btree (live_redrive_of) WHERE (live_redrive_of IS NOT NULL);
+CREATE UNIQUE INDEX request_one_live_redrive ON leasehold.workflow_execution_queue USING btree (live_redrive_of) WHERE (live_redrive_of IS NOT NULL);
 
-CREATE INDEX request_redrivable ON public.workflow_execution_queue USING btree (workspace_id, id) WHERE ((failure_reason IS NOT NULL) AND (NOT redriven));
+CREATE INDEX request_redrivable ON leasehold.workflow_execution_queue USING btree (workspace_id, id) WHERE ((failure_reason IS NOT NULL) AND (NOT redriven));
 
-CREATE INDEX workflow_definition_list ON public.workflow_definition USING btree (workspace_id, id) WHERE (deleted_at IS NULL);
+CREATE INDEX workflow_definition_list ON leasehold.workflow_definition USING btree (workspace_id, id) WHERE (deleted_at IS NULL);
 
-CREATE UNIQUE INDEX workflow_definition_name ON public.workflow_definition USING btree (workspace_id, name) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX workflow_definition_name ON leasehold.workflow_definition USING btree (workspace_id, name) WHERE (deleted_at IS NULL);
 
-CREATE UNIQUE INDEX workspace_name ON public.workspace USING btree (name) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX workspace_name ON leasehold.workspace USING btree (name) WHERE (deleted_at IS NULL);
 
-CREATE INDEX workspace_turn_ready ON public.workspace_turn USING btree (turn, workspace_id) WHERE ready;
+CREATE INDEX workspace_turn_ready ON leasehold.workspace_turn USING btree (turn, workspace_id) WHERE ready;
 
-CREATE TRIGGER execution_identity BEFORE UPDATE ON public.workflow_execution FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id) OR (old.request_id <> new.request_id))) EXECUTE FUNCTION public.leasehold_refuse('execution_identity');
+CREATE TRIGGER execution_identity BEFORE UPDATE ON leasehold.workflow_execution FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id) OR (old.request_id <> new.request_id))) EXECUTE FUNCTION leasehold.leasehold_refuse('execution_identity');
 
-CREATE TRIGGER execution_takes_slot AFTER INSERT ON public.workflow_execution REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION public.leasehold_execution_inserted();
+CREATE TRIGGER execution_takes_slot AFTER INSERT ON leasehold.workflow_execution REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION leasehold.leasehold_execution_inserted();
 
-CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON public.workflow_execution FOR EACH ROW WHEN (((new.status = 'RUNNING'::text) AND ((old.status <> 'RUNNING'::text) OR (new.admission <> old.admission)))) EXECUTE FUNCTION public.leasehold_execution_updated();
+CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON leasehold.workflow_execution FOR EACH ROW WHEN (((new.status = 'RUNNING'::text) AND ((old.status <> 'RUNNING'::text) OR (new.admission <> old.admission)))) EXECUTE FUNCTION leasehold.leasehold_execution_updated();
 
-CREATE TRIGGER request_begins_pending BEFORE INSERT ON public.workflow_execution_queue FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION public.leasehold_refuse('request_transition');
+CREATE TRIGGER request_begins_pending BEFORE INSERT ON leasehold.workflow_execution_queue FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION leasehold.leasehold_refuse('request_transition');
 
-CREATE TRIGGER request_identity BEFORE UPDATE ON public.workflow_execution_queue FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id))) EXECUTE FUNCTION public.leasehold_refuse('request_identity');
+CREATE TRIGGER request_identity BEFORE UPDATE ON leasehold.workflow_execution_queue FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id))) EXECUTE FUNCTION leasehold.leasehold_refuse('request_identity');
 
-CREATE TRIGGER request_key_is_free AFTER INSERT ON public.workflow_execution_queue FOR EACH ROW WHEN ((new.idempotency_key IS NOT NULL)) EXECUTE FUNCTION public.leasehold_check_kept_key();
+CREATE TRIGGER request_key_is_free AFTER INSERT ON leasehold.workflow_execution_queue FOR EACH ROW WHEN ((new.idempotency_key IS NOT NULL)) EXECUTE FUNCTION leasehold.leasehold_check_kept_key();
 
-CREATE TRIGGER request_transition BEFORE UPDATE ON public.workflow_execution_queue FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT
+CREATE TRIGGER request_transition BEFORE UPDATE ON leasehold.workflow_execution_queue FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT
         CASE old.status
             WHEN 'PENDING'::text THEN ((new.status = 'CLAIMED'::text) OR ((new.status = 'FAILED'::text) AND (new.failure_reason = ANY (ARRAY['cancelled'::text, 'workspace_not_found'::text, 'definition_not_found'::text, 'version_not_found'::text]))))
             WHEN 'CLAIMED'::text THEN (new.status = ANY (ARRAY['DISPATCHED'::text, 'PENDING'::text, 'FAILED'::text]))
             WHEN 'DISPATCHED'::text THEN (new.status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text]))
             ELSE false
-        END))) EXECUTE FUNCTION public.leasehold_refuse('request_transition');
+        END))) EXECUTE FUNCTION leasehold.leasehold_refuse('request_transition');
 
-CREATE TRIGGER shedlock_token BEFORE UPDATE ON public.shedlock FOR EACH ROW WHEN (((new.fencing_token = old.fencing_token) AND ((old.locked_at IS DISTINCT FROM new.locked_at) OR ((old.locked_by)::text IS DISTINCT FROM (new.locked_by)::text)))) EXECUTE FUNCTION public.leasehold_shedlock_token();
+CREATE TRIGGER shedlock_token BEFORE UPDATE ON leasehold.shedlock FOR EACH ROW WHEN (((new.fencing_token = old.fencing_token) AND ((old.locked_at IS DISTINCT FROM new.locked_at) OR ((old.locked_by)::text IS DISTINCT FROM (new.locked_by)::text)))) EXECUTE FUNCTION leasehold.leasehold_shedlock_token();
 
-CREATE TRIGGER shedlock_token_rises BEFORE UPDATE ON public.shedlock FOR EACH ROW WHEN ((new.fencing_token < old.fencing_token)) EXECUTE FUNCTION public.leasehold_refuse('shedlock_token_rises');
+CREATE TRIGGER shedlock_token_rises BEFORE UPDATE ON leasehold.shedlock FOR EACH ROW WHEN ((new.fencing_token < old.fencing_token)) EXECUTE FUNCTION leasehold.leasehold_refuse('shedlock_token_rises');
 
-CREATE TRIGGER workflow_definition_version_is_immutable BEFORE UPDATE ON public.workflow_definition_version FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workflow_definition_version_is_immutable');
+CREATE TRIGGER workflow_definition_version_is_immutable BEFORE UPDATE ON leasehold.workflow_definition_version FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_refuse('workflow_definition_version_is_immutable');
 
-CREATE TRIGGER workspace_insert_turn AFTER INSERT ON public.workspace FOR EACH ROW EXECUTE FUNCTION public.leasehold_workspace_sync_turn();
+CREATE TRIGGER workspace_insert_turn AFTER INSERT ON leasehold.workspace FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_workspace_sync_turn();
 
-CREATE TRIGGER workspace_is_kept BEFORE DELETE ON public.workspace FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workspace_is_kept');
+CREATE TRIGGER workspace_is_kept BEFORE DELETE ON leasehold.workspace FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_refuse('workspace_is_kept');
 
-CREATE TRIGGER workspace_turn_is_kept BEFORE DELETE ON public.workspace_turn FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_is_kept');
+CREATE TRIGGER workspace_turn_is_kept BEFORE DELETE ON leasehold.workspace_turn FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_refuse('workspace_turn_is_kept');
 
-CREATE TRIGGER workspace_turn_limit BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN (((old.concurrency_limit <> new.concurrency_limit) OR (old.paused <> new.paused) OR (old.deleted <> new.deleted))) EXECUTE FUNCTION public.leasehold_workspace_turn_limit();
+CREATE TRIGGER workspace_turn_limit BEFORE UPDATE ON leasehold.workspace_turn FOR EACH ROW WHEN (((old.concurrency_limit <> new.concurrency_limit) OR (old.paused <> new.paused) OR (old.deleted <> new.deleted))) EXECUTE FUNCTION leasehold.leasehold_workspace_turn_limit();
 
-CREATE TRIGGER workspace_turn_once BEFORE INSERT ON public.workspace_turn FOR EACH ROW EXECUTE FUNCTION public.leasehold_workspace_turn_once();
+CREATE TRIGGER workspace_turn_once BEFORE INSERT ON leasehold.workspace_turn FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_workspace_turn_once();
 
-CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN (((new.oldest_admission > old.oldest_admission) OR (new.stragglers <> old.stragglers) OR (new.held_at_most < old.held_at_most))) EXECUTE FUNCTION public.leasehold_check_shortcuts();
+CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON leasehold.workspace_turn FOR EACH ROW WHEN (((new.oldest_admission > old.oldest_admission) OR (new.stragglers <> old.stragglers) OR (new.held_at_most < old.held_at_most))) EXECUTE FUNCTION leasehold.leasehold_check_shortcuts();
 
-CREATE TRIGGER workspace_turn_stays BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN ((old.workspace_id <> new.workspace_id)) EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_once');
+CREATE TRIGGER workspace_turn_stays BEFORE UPDATE ON leasehold.workspace_turn FOR EACH ROW WHEN ((old.workspace_id <> new.workspace_id)) EXECUTE FUNCTION leasehold.leasehold_refuse('workspace_turn_once');
 
-CREATE TRIGGER workspace_update_turn AFTER UPDATE ON public.workspace FOR EACH ROW WHEN (((old.concurrency_limit IS DISTINCT FROM new.concurrency_limit) OR (old.paused IS DISTINCT FROM new.paused) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION public.leasehold_workspace_sync_turn();
+CREATE TRIGGER workspace_update_turn AFTER UPDATE ON leasehold.workspace FOR EACH ROW WHEN (((old.concurrency_limit IS DISTINCT FROM new.concurrency_limit) OR (old.paused IS DISTINCT FROM new.paused) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION leasehold.leasehold_workspace_sync_turn();
 
-ALTER TABLE ONLY public.api_key
-    ADD CONSTRAINT api_key_of_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
+ALTER TABLE ONLY leasehold.api_key
+    ADD CONSTRAINT api_key_of_workspace FOREIGN KEY (workspace_id) REFERENCES leasehold.workspace(id);
 
-ALTER TABLE ONLY public.execution_graph
-    ADD CONSTRAINT execution_graph_execution FOREIGN KEY (execution_id) REFERENCES public.workflow_execution(id) ON DELETE CASCADE;
+ALTER TABLE ONLY leasehold.execution_graph
+    ADD CONSTRAINT execution_graph_execution FOREIGN KEY (execution_id) REFERENCES leasehold.workflow_execution(id) ON DELETE CASCADE;
 
-ALTER TABLE ONLY public.execution_node
-    ADD CONSTRAINT execution_node_graph FOREIGN KEY (execution_id) REFERENCES public.execution_graph(execution_id) ON DELETE CASCADE;
+ALTER TABLE ONLY leasehold.execution_node
+    ADD CONSTRAINT execution_node_graph FOREIGN KEY (execution_id) REFERENCES leasehold.execution_graph(execution_id) ON DELETE CASCADE;
 
-ALTER TABLE ONLY public.workflow_execution
-    ADD CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id) REFERENCES public.workflow_execution_queue(workspace_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY leasehold.workflow_execution
+    ADD CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id) REFERENCES leasehold.workflow_execution_queue(workspace_id, id) ON DELETE CASCADE;
 
-ALTER TABLE ONLY public.queue
-    ADD CONSTRAINT queue_owner FOREIGN KEY (owner_id) REFERENCES public.workspace(id);
+ALTER TABLE ONLY leasehold.queue
+    ADD CONSTRAINT queue_owner FOREIGN KEY (owner_id) REFERENCES leasehold.workspace(id);
 
-ALTER TABLE ONLY public.queue_share
-    ADD CONSTRAINT queue_share_queue FOREIGN KEY (queue_id) REFERENCES public.queue(id);
+ALTER TABLE ONLY leasehold.queue_share
+    ADD CONSTRAINT queue_share_queue FOREIGN KEY (queue_id) REFERENCES leasehold.queue(id);
 
-ALTER TABLE ONLY public.queue_share
-    ADD CONSTRAINT queue_share_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
+ALTER TABLE ONLY leasehold.queue_share
+    ADD CONSTRAINT queue_share_workspace FOREIGN KEY (workspace_id) REFERENCES leasehold.workspace(id);
 
-ALTER TABLE ONLY public.workflow_definition_version
-    ADD CONSTRAINT workflow_definition_version_definition FOREIGN KEY (definition_id) REFERENCES public.workflow_definition(id);
+ALTER TABLE ONLY leasehold.workflow_definition_version
+    ADD CONSTRAINT workflow_definition_version_definition FOREIGN KEY (definition_id) REFERENCES leasehold.workflow_definition(id);
 
-ALTER TABLE ONLY public.workflow_definition
-    ADD CONSTRAINT workflow_definition_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
+ALTER TABLE ONLY leasehold.workflow_definition
+    ADD CONSTRAINT workflow_definition_workspace FOREIGN KEY (workspace_id) REFERENCES leasehold.workspace(id);
 
-ALTER TABLE ONLY public.workspace_catalog
-    ADD CONSTRAINT workspace_catalog_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
+ALTER TABLE ONLY leasehold.workspace_catalog
+    ADD CONSTRAINT workspace_catalog_workspace FOREIGN KEY (workspace_id) REFERENCES leasehold.workspace(id);

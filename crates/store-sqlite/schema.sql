@@ -6,19 +6,19 @@ CREATE TABLE admission_number (
     CONSTRAINT admission_number_once CHECK (id = 1)
 ) STRICT;
 
-CREATE TABLE "api_key" (
+CREATE TABLE api_key (
     id BLOB NOT NULL,
     name TEXT NOT NULL,
     kind TEXT NOT NULL,
     workspace_id BLOB,
     queues TEXT,
-    hash BLOB NOT NULL,
-    created_at INTEGER NOT NULL,
-    revoked_at INTEGER,
     access TEXT NOT NULL DEFAULT 'full',
     payloads TEXT NOT NULL DEFAULT 'shown',
+    hash BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
     expires_at INTEGER,
     last_used_at INTEGER,
+    revoked_at INTEGER,
     successor_id BLOB,
     CONSTRAINT api_key_pkey PRIMARY KEY (id),
     CONSTRAINT api_key_hash_once UNIQUE (hash),
@@ -26,15 +26,15 @@ CREATE TABLE "api_key" (
     CONSTRAINT api_key_id_length CHECK (length(id) = 16),
     CONSTRAINT api_key_name_length CHECK (length(name) BETWEEN 1 AND 200),
     CONSTRAINT api_key_kind CHECK (kind IN ('admin', 'workspace', 'worker', 'metrics')),
+    CONSTRAINT api_key_access CHECK (access IN ('full', 'read')),
+    CONSTRAINT api_key_payloads CHECK (payloads IN ('shown', 'hidden')),
     CONSTRAINT api_key_workspace CHECK ((kind = 'workspace') = (workspace_id IS NOT NULL)),
     CONSTRAINT api_key_queues CHECK (
         CASE WHEN kind = 'worker'
             THEN queues IS NOT NULL AND json_valid(queues) AND json_type(queues) = 'array' AND json_array_length(queues) > 0
             ELSE queues IS NULL END
     ),
-    CONSTRAINT api_key_hash_length CHECK (length(hash) = 32),
-    CONSTRAINT api_key_access CHECK (access IN ('full', 'read')),
-    CONSTRAINT api_key_payloads CHECK (payloads IN ('shown', 'hidden'))
+    CONSTRAINT api_key_hash_length CHECK (length(hash) = 32)
 ) STRICT;
 
 CREATE INDEX api_key_admin ON api_key (kind) WHERE kind = 'admin' AND revoked_at IS NULL;
@@ -259,8 +259,11 @@ CREATE TABLE leasehold_migration (
     number INTEGER NOT NULL,
     name TEXT NOT NULL,
     checksum INTEGER NOT NULL,
+    compatible_from INTEGER NOT NULL,
+    applied_by TEXT NOT NULL,
     applied_at INTEGER NOT NULL,
-    CONSTRAINT leasehold_migration_pkey PRIMARY KEY (number)
+    CONSTRAINT leasehold_migration_pkey PRIMARY KEY (number),
+    CONSTRAINT leasehold_migration_compatible_from CHECK (compatible_from > 0)
 ) STRICT;
 
 CREATE TABLE node_spent (
@@ -285,7 +288,9 @@ CREATE TABLE queue (
     backoff_max_us INTEGER NOT NULL,
     backoff_jitter REAL NOT NULL,
     timeout_us INTEGER,
-    created_at INTEGER NOT NULL, owner_id BLOB CONSTRAINT queue_owner REFERENCES workspace (id), shared_with_all INTEGER NOT NULL DEFAULT 0 CONSTRAINT queue_shared_with_all CHECK (shared_with_all IN (0, 1)),
+    owner_id BLOB,
+    shared_with_all INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
     CONSTRAINT queue_pkey PRIMARY KEY (id),
     CONSTRAINT queue_name UNIQUE (name),
     CONSTRAINT queue_name_length CHECK (length(name) BETWEEN 1 AND 128),
@@ -295,7 +300,9 @@ CREATE TABLE queue (
     CONSTRAINT queue_lease CHECK (lease_us > 0),
     CONSTRAINT queue_attempts CHECK (max_attempts BETWEEN 1 AND 32767),
     CONSTRAINT queue_backoff CHECK (backoff_base_us >= 0 AND backoff_max_us >= 0 AND backoff_jitter BETWEEN 0 AND 1),
-    CONSTRAINT queue_timeout CHECK (timeout_us > 0)
+    CONSTRAINT queue_timeout CHECK (timeout_us > 0),
+    CONSTRAINT queue_shared_with_all CHECK (shared_with_all IN (0, 1)),
+    CONSTRAINT queue_owner FOREIGN KEY (owner_id) REFERENCES workspace (id)
 ) STRICT;
 
 CREATE INDEX queue_of_owner ON queue (owner_id) WHERE owner_id IS NOT NULL;
@@ -532,9 +539,16 @@ CREATE TABLE workflow_execution_queue (
     dispatched_at INTEGER,
     finished_at INTEGER,
     cancel_requested_at INTEGER,
+    cancel_told_at INTEGER,
+    cancel_force INTEGER NOT NULL DEFAULT 0,
     lease_expires_at INTEGER,
     dedupe_until INTEGER,
     claim_token INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    execution_bytes INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER,
+    crashes_alone INTEGER,
+    crashed_process TEXT,
     execution_id BLOB,
     execution_lost INTEGER NOT NULL DEFAULT 0,
     redrive_of BLOB,
@@ -545,16 +559,7 @@ CREATE TABLE workflow_execution_queue (
     idempotency_key TEXT,
     trace_context TEXT,
     last_error TEXT,
-    params TEXT NOT NULL DEFAULT 'null', cancel_force INTEGER NOT NULL DEFAULT 0
-    CONSTRAINT request_cancel_force CHECK (cancel_force IN (0, 1)), cancel_told_at INTEGER
-    CONSTRAINT request_cancel CHECK (
-        cancel_requested_at IS NOT NULL OR (cancel_force = 0 AND cancel_told_at IS NULL)
-    ), bytes INTEGER NOT NULL DEFAULT 0 CONSTRAINT request_bytes CHECK (bytes >= 0), execution_bytes INTEGER NOT NULL DEFAULT 0
-    CONSTRAINT request_execution_bytes CHECK (execution_bytes >= 0), crashes INTEGER, crashes_alone INTEGER, crashed_process TEXT
-    CONSTRAINT request_crashes CHECK (
-        (crashes IS NULL AND crashes_alone IS NULL AND crashed_process IS NULL)
-        OR (crashes >= 1 AND crashes_alone BETWEEN 0 AND crashes AND crashed_process IS NOT NULL)
-    ),
+    params TEXT NOT NULL DEFAULT 'null',
     CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id),
     CONSTRAINT request_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
     CONSTRAINT request_id_length CHECK (length(id) = 16),
@@ -586,6 +591,16 @@ CREATE TABLE workflow_execution_queue (
         redrive_of IS NULL OR (live_redrive_of IS NULL) = (status IN ('COMPLETED', 'FAILED'))
     ),
     CONSTRAINT request_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
+    CONSTRAINT request_cancel_force CHECK (cancel_force IN (0, 1)),
+    CONSTRAINT request_cancel CHECK (
+        cancel_requested_at IS NOT NULL OR (cancel_force = 0 AND cancel_told_at IS NULL)
+    ),
+    CONSTRAINT request_bytes CHECK (bytes >= 0),
+    CONSTRAINT request_execution_bytes CHECK (execution_bytes >= 0),
+    CONSTRAINT request_crashes CHECK (
+        (crashes IS NULL AND crashes_alone IS NULL AND crashed_process IS NULL)
+        OR (crashes >= 1 AND crashes_alone BETWEEN 0 AND crashes AND crashed_process IS NOT NULL)
+    ),
     CONSTRAINT request_params CHECK (json_valid(params))
 ) STRICT;
 
@@ -706,19 +721,23 @@ CREATE TABLE workspace (
     concurrency_limit INTEGER NOT NULL GENERATED ALWAYS AS (
         coalesce(limit_override, CASE plan WHEN 'FREE' THEN 1 WHEN 'PRO' THEN 5 ELSE 20 END)
     ) VIRTUAL,
+    max_pending_override INTEGER,
+    max_pending INTEGER NOT NULL GENERATED ALWAYS AS (coalesce(max_pending_override, 1000000)) VIRTUAL,
+    max_open_bytes_override INTEGER,
+    max_open_bytes INTEGER NOT NULL GENERATED ALWAYS AS (
+        coalesce(max_open_bytes_override, CASE plan WHEN 'FREE' THEN 67108864 WHEN 'PRO' THEN 536870912 ELSE 4294967296 END)
+    ) VIRTUAL,
     paused INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
-    deleted_at INTEGER, max_pending_override INTEGER
-    CONSTRAINT workspace_max_pending CHECK (max_pending_override BETWEEN 0 AND 1000000000), max_pending INTEGER NOT NULL GENERATED ALWAYS AS (coalesce(max_pending_override, 1000000)) VIRTUAL, max_open_bytes_override INTEGER
-    CONSTRAINT workspace_max_open_bytes CHECK (max_open_bytes_override BETWEEN 0 AND 1099511627776), max_open_bytes INTEGER NOT NULL GENERATED ALWAYS AS (
-    coalesce(max_open_bytes_override, CASE plan WHEN 'FREE' THEN 67108864 WHEN 'PRO' THEN 536870912 ELSE 4294967296 END)
-) VIRTUAL,
+    deleted_at INTEGER,
     CONSTRAINT workspace_pkey PRIMARY KEY (id),
     CONSTRAINT workspace_id_length CHECK (length(id) = 16),
     CONSTRAINT workspace_name_length CHECK (length(name) BETWEEN 1 AND 200),
     CONSTRAINT workspace_plan CHECK (plan IN ('FREE', 'PRO', 'ENTERPRISE')),
     CONSTRAINT workspace_limit_range CHECK (limit_override BETWEEN 0 AND 100000),
+    CONSTRAINT workspace_max_pending CHECK (max_pending_override BETWEEN 0 AND 1000000000),
+    CONSTRAINT workspace_max_open_bytes CHECK (max_open_bytes_override BETWEEN 0 AND 1099511627776),
     CONSTRAINT workspace_paused CHECK (paused IN (0, 1))
 ) STRICT;
 
@@ -765,7 +784,8 @@ CREATE TABLE workspace_turn (
     claimed INTEGER NOT NULL DEFAULT 0,
     dispatched INTEGER NOT NULL DEFAULT 0,
     completed INTEGER NOT NULL DEFAULT 0,
-    failed INTEGER NOT NULL DEFAULT 0, open_bytes INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    open_bytes INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT workspace_turn_pkey PRIMARY KEY (workspace_id),
     CONSTRAINT workspace_turn_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
     CONSTRAINT workspace_turn_limit_range CHECK (concurrency_limit BETWEEN 0 AND 100000)

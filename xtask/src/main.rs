@@ -5,6 +5,7 @@ mod book;
 mod child;
 mod install;
 mod interrupt;
+mod npm;
 mod package;
 mod schema;
 mod setup;
@@ -15,7 +16,9 @@ mod workspace;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+
+use setup::PostgresVersions;
 
 /// Set up, test and check this repository.
 #[derive(Parser)]
@@ -27,8 +30,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install missing test dependencies: PostgreSQL, faketime, Temporal's CLI and Python SDK, linters.
-    Setup,
+    /// Install missing test dependencies: PostgreSQL of two versions, faketime, Temporal's CLI and Python SDK, linters.
+    Setup(SetupArguments),
     /// Set up, run every test on throwaway servers, and print a summary.
     Test(test::TestArguments),
     /// Build the release artifacts into target/package: both programs, the chart, checksums, an SBOM.
@@ -39,6 +42,13 @@ enum Task {
     Schema,
     /// Check every link of the documentation and build the book into target/book.
     Book,
+}
+
+#[derive(Args)]
+struct SetupArguments {
+    /// Also install what only `test --full` needs: every supported PostgreSQL version.
+    #[arg(long)]
+    full: bool,
 }
 
 fn main() -> ExitCode {
@@ -55,7 +65,13 @@ fn main() -> ExitCode {
 /// Returns whether the command succeeded; an error means that it could not run.
 fn run(task: Task) -> Result<bool> {
     match task {
-        Task::Setup => setup::run().map(|_| true),
+        Task::Setup(arguments) => {
+            let versions = match arguments.full {
+                true => PostgresVersions::All,
+                false => PostgresVersions::Newest,
+            };
+            setup::run(versions).map(|_| true)
+        }
         Task::Test(arguments) => test::run(&arguments),
         Task::Package => package::run().map(|()| true),
         Task::Tidy => tidy::run(),

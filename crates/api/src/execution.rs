@@ -2,8 +2,8 @@
 
 use leasehold_core::graph::NodeState;
 use leasehold_core::{
-    DefinitionId, ExecutionId, ExecutionStatus, JobId, JsonText, RequestId, Timestamp, VersionId,
-    WorkspaceId,
+    DefinitionId, ExecutionId, ExecutionStatus, JobId, JsonText, Named, RequestId, Timestamp,
+    VersionId, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -28,7 +28,7 @@ pub struct Execution {
     pub version: VersionId,
     /// Status; a RUNNING execution holds a slot.
     #[schema(value_type = ExecutionStatusName)]
-    pub status: ExecutionStatus,
+    pub status: Named<ExecutionStatus>,
     /// When the execution was last admitted.
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,

@@ -1,7 +1,7 @@
 //! JSON of jobs: enqueue, claim, renew and finish.
 
 use crate::queue::Backoff;
-use leasehold_core::{ExecutionId, JobId, JobStatus, JsonText, Timestamp, WorkspaceId};
+use leasehold_core::{ExecutionId, JobId, JobStatus, JsonText, Named, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -374,7 +374,7 @@ pub struct Job {
     pub kind: String,
     /// Status.
     #[schema(value_type = JobStatusName)]
-    pub status: JobStatus,
+    pub status: Named<JobStatus>,
     /// Priority; a higher value runs first.
     pub priority: i16,
     /// The input of the handler.

@@ -1,7 +1,7 @@
 //! JSON of requests.
 
 use leasehold_core::{
-    DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
+    DefinitionId, ExecutionId, FailureReason, JsonText, Named, RequestId, RequestStatus, Timestamp,
     VersionId, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ pub struct Request {
     pub version: VersionId,
     /// Status.
     #[schema(value_type = RequestStatusName)]
-    pub status: RequestStatus,
+    pub status: Named<RequestStatus>,
     /// Priority; a higher value is admitted first.
     pub priority: i16,
     /// The input of the execution.
@@ -123,7 +123,7 @@ pub struct Request {
     /// Why the request failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<FailureReasonName>)]
-    pub failure_reason: Option<FailureReason>,
+    pub failure_reason: Option<Named<FailureReason>>,
     /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,

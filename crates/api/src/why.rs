@@ -37,6 +37,8 @@ pub enum Reason {
     NoPollers,
     /// The request has ended.
     Finished,
+    /// A server of a newer version has given the request a status that this server does not know.
+    UnknownStatus,
     /// The request is being started.
     Starting,
     /// The request is being cancelled; it ends when its start is resolved.

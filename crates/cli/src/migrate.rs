@@ -6,7 +6,7 @@ use crate::{print, store};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use leasehold_console::{OutputFlags, OutputFormat};
-use leasehold_store::{MigrationState, MigrationStatus, StepKind};
+use leasehold_store::{MigrationState, MigrationStatus, StepKind, compare_migrations};
 use serde_json::{Value, json};
 
 /// Flags of `leasehold migrate`.
@@ -87,7 +87,7 @@ async fn status(settings: &Settings, json: bool) -> Result<()> {
 
 async fn sql(settings: &Settings, json: bool) -> Result<()> {
     let all = all(settings).await?;
-    let script = store::script(settings, &all);
+    let script = store::script(settings, &all)?;
     if json {
         return print::json(&json!({ "sql": script }));
     }
@@ -101,14 +101,7 @@ async fn sql(settings: &Settings, json: bool) -> Result<()> {
 /// Every migration. Does not create a missing SQLite file.
 async fn all(settings: &Settings) -> Result<Vec<MigrationStatus>> {
     if store::sqlite_file(settings).is_some_and(|file| !file.exists()) {
-        let known = store::migrations(settings).iter();
-        let pending = known.map(|one| MigrationStatus {
-            kind: StepKind::Migration,
-            number: one.number,
-            name: one.name.to_owned(),
-            state: MigrationState::Pending,
-        });
-        return Ok(pending.collect());
+        return Ok(compare_migrations(store::migrations(settings), &[]));
     }
     let store = store::connect(settings)?;
     store::status(&*store, settings).await
@@ -138,6 +131,7 @@ fn state_word(state: MigrationState) -> &'static str {
         MigrationState::Applied => "applied",
         MigrationState::Pending => "pending",
         MigrationState::Changed => "changed",
-        MigrationState::Unknown | MigrationState::Newer => "newer",
+        MigrationState::Newer => "newer",
+        MigrationState::Incompatible => "too_new",
     }
 }

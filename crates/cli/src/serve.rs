@@ -24,6 +24,7 @@ use leasehold_store::{Page, Store};
 use leasehold_telemetry::Telemetry;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinHandle};
@@ -339,14 +340,19 @@ impl Instance {
         })
     }
 
-    /// Runs until a stop signal arrives or a component crashes.
+    /// Runs until a stop signal arrives, a component crashes, or a newer program has migrated the schema and this one may not use it.
     async fn run(&mut self, signals: &mut Signals, tls: Option<&Tls>) -> Result<()> {
+        let mut schema_refused = pin!(self.runtime.schema_refused());
         loop {
             let order = tokio::select! {
                 order = signals.next() => order,
                 error = self.runtime.crashed() => {
                     tracing::error!(error, "service crashed; stopping");
                     bail!("service crashed: {error}");
+                }
+                reason = &mut schema_refused => {
+                    tracing::error!(reason, "schema is too new for this program; stopping");
+                    bail!(Failure::new(Exit::Schema, format!("stopped: {reason}")));
                 }
                 error = node_runner_crash(&mut self.runners) => {
                     tracing::error!(error, "node runner crashed; stopping");

@@ -10,7 +10,7 @@ use anyhow::Result;
 use leasehold_console::{Exit, Failure};
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::{
-    Error, ErrorKind, Migration, MigrationState, MigrationStatus, StepKind, Store,
+    Error, ErrorKind, Migration, MigrationState, MigrationStatus, Store, schema_refusal,
 };
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
@@ -55,6 +55,7 @@ fn connect_with(settings: &Settings, markers: &CrashMarkers) -> Result<Arc<dyn S
 pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static str, String)> {
     let url = settings.store_url();
     let mut options = PostgresOptions {
+        schema: settings.store.schema.clone(),
         max_connections: settings.store.max_connections,
         notify: settings.store.notify,
         ..PostgresOptions::new(&url)
@@ -62,6 +63,9 @@ pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static s
     let store = PostgresStore::new(&options).map_err(|error| {
         if let ("sslmode" | "sslrootcert", ErrorKind::Value(text)) = (error.context, &error.kind) {
             return ("store.url", text.clone());
+        }
+        if let ("schema", ErrorKind::Value(text)) = (error.context, &error.kind) {
+            return ("store.schema", text.clone());
         }
         // The driver's error may contain a part of the password.
         let must = "must be a URL such as postgres://user:password@host:5432/database";
@@ -96,10 +100,13 @@ pub(crate) fn migrations(settings: &Settings) -> &'static [Migration] {
 }
 
 /// The SQL of the pending migrations; empty if there are none.
-pub(crate) fn script(settings: &Settings, status: &[MigrationStatus]) -> String {
+pub(crate) fn script(settings: &Settings, status: &[MigrationStatus]) -> Result<String> {
     match sqlite_file(settings) {
-        Some(_) => leasehold_store_sqlite::migration_script(status),
-        None => leasehold_store_postgres::migration_script(status),
+        Some(_) => Ok(leasehold_store_sqlite::migration_script(status)),
+        None => {
+            let script = leasehold_store_postgres::migration_script(&settings.store.schema, status);
+            script.map_err(|error| Failure::usage(format!("store.schema: {error}")).into())
+        }
     }
 }
 
@@ -110,7 +117,7 @@ pub(crate) async fn migrate(
 ) -> Result<Vec<MigrationStatus>> {
     let applied = retry_until_timeout(settings, async || store.schema_migrate().await).await;
     match applied {
-        Err(error) => Err(unusable_failure(store, settings, error).await.into()),
+        Err(error) => Err(unusable_failure(settings, &error).into()),
         Ok(applied) => Ok(applied),
     }
 }
@@ -119,7 +126,7 @@ pub(crate) async fn migrate(
 pub(crate) async fn status(store: &dyn Store, settings: &Settings) -> Result<Vec<MigrationStatus>> {
     let status = retry_until_timeout(settings, async || store.schema_status().await).await;
     match status {
-        Err(error) => Err(unusable_failure(store, settings, error).await.into()),
+        Err(error) => Err(unusable_failure(settings, &error).into()),
         Ok(status) => Ok(status),
     }
 }
@@ -140,22 +147,14 @@ async fn retry_until_timeout<T>(
     }
 }
 
-/// Fails if the schema is not exactly this program's.
+/// Fails if this program may not use the schema, or if a step is pending.
 fn require_migrated(status: &[MigrationStatus], settings: &Settings) -> Result<(), Failure> {
-    if let Some(newer) = newer(status) {
-        return Err(newer);
+    if let Some(reason) = schema_refusal(status) {
+        return Err(refused(settings, &reason));
     }
-    let wrong = |state| status.iter().find(move |one| one.state == state);
+    let pending = |one: &&MigrationStatus| one.state == MigrationState::Pending;
     let url = redacted_url(&settings.store_url());
-    if let Some(changed) = wrong(MigrationState::Changed) {
-        return Err(Failure::new(
-            Exit::Schema,
-            format!(
-                "cannot use the store {url}: {changed} was applied by another build and differs from this program's; run that build"
-            ),
-        ));
-    }
-    match wrong(MigrationState::Pending) {
+    match status.iter().find(pending) {
         Some(pending) => Err(Failure::usage(format!(
             "cannot use the store {url}: {pending} is pending and store.migrate is false; run `leasehold migrate up` first"
         ))),
@@ -163,20 +162,12 @@ fn require_migrated(status: &[MigrationStatus], settings: &Settings) -> Result<(
     }
 }
 
-/// The failure if a newer program migrated the store.
-fn newer(status: &[MigrationStatus]) -> Option<Failure> {
-    let unknown = |one: &&MigrationStatus| one.state == MigrationState::Unknown;
-    let found = status.iter().filter(unknown).map(|one| one.number).max()?;
-    let known = status
-        .iter()
-        .filter(|one| one.kind == StepKind::Migration && !unknown(one));
-    let known = known.map(|one| one.number).max().unwrap_or_default();
-    Some(Failure::new(
+fn refused(settings: &Settings, reason: &str) -> Failure {
+    let url = redacted_url(&settings.store_url());
+    Failure::new(
         Exit::Schema,
-        format!(
-            "the store's schema is newer than this program: migration {found}, this program knows {known}; run the newer leasehold, or restore an older backup"
-        ),
-    ))
+        format!("cannot use the store {url}: {reason}"),
+    )
 }
 
 /// Replaces the error of an unreachable store by a message with advice.
@@ -199,21 +190,13 @@ fn unavailable(settings: &Settings, reason: &str) -> Failure {
 }
 
 /// Explains why an open store cannot be used.
-async fn unusable_failure(store: &dyn Store, settings: &Settings, error: Error) -> Failure {
+fn unusable_failure(settings: &Settings, error: &Error) -> Failure {
     let url = redacted_url(&settings.store_url());
     match &error.kind {
         ErrorKind::Unavailable(reason) | ErrorKind::Contended(reason) => {
             unavailable(settings, reason)
         }
-        ErrorKind::Schema(reason) => {
-            let status = store.schema_status().await.unwrap_or_default();
-            newer(&status).unwrap_or_else(|| {
-                Failure::new(
-                    Exit::Schema,
-                    format!("cannot use the store {url}: {reason}"),
-                )
-            })
-        }
+        ErrorKind::Schema(reason) => refused(settings, reason),
         other => Failure::new(
             Exit::Failed,
             format!("cannot use the store {url}: {}: {other}", error.context),

@@ -2,8 +2,9 @@
 
 use crate::output::{Output, Tone, clean};
 use leasehold_core::graph::NodeState;
-use leasehold_core::{ExecutionStatus, JobStatus, JsonText, RequestStatus, Timestamp};
+use leasehold_core::{ExecutionStatus, JobStatus, JsonText, Named, RequestStatus, Timestamp};
 use serde_json::Value;
+use std::fmt::Display;
 
 /// Maximum length of a text in a table cell.
 const CELL_MAX_CHARS: usize = 60;
@@ -103,33 +104,45 @@ pub(crate) fn limit(limit: Option<u32>) -> String {
     limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string())
 }
 
-pub(crate) fn request_status(out: &Output, status: RequestStatus) -> String {
-    let tone = match status {
-        RequestStatus::Pending => return status.to_string(),
-        RequestStatus::Claimed | RequestStatus::Dispatched => Tone::Busy,
-        RequestStatus::Completed => Tone::Good,
-        RequestStatus::Failed => Tone::Bad,
-    };
-    out.tone(tone, status.as_str())
+/// Formats a status; one that only a newer program knows is a plain text.
+fn named<T: Copy + Display>(status: &Named<T>, format: impl Fn(T) -> String) -> String {
+    let unknown = || clean(&status.to_string());
+    status.known().map_or_else(unknown, format)
 }
 
-pub(crate) fn execution_status(out: &Output, status: ExecutionStatus) -> String {
-    let tone = match status {
-        ExecutionStatus::Running => Tone::Busy,
-        ExecutionStatus::Completed => Tone::Good,
-        ExecutionStatus::Failed | ExecutionStatus::Cancelled => Tone::Bad,
-    };
-    out.tone(tone, status.as_str())
+pub(crate) fn request_status(out: &Output, status: &Named<RequestStatus>) -> String {
+    named(status, |status| {
+        let tone = match status {
+            RequestStatus::Pending => return status.to_string(),
+            RequestStatus::Claimed | RequestStatus::Dispatched => Tone::Busy,
+            RequestStatus::Completed => Tone::Good,
+            RequestStatus::Failed => Tone::Bad,
+        };
+        out.tone(tone, status.as_str())
+    })
 }
 
-pub(crate) fn job_status(out: &Output, status: JobStatus) -> String {
-    let tone = match status {
-        JobStatus::Queued => return status.to_string(),
-        JobStatus::Running => Tone::Busy,
-        JobStatus::Completed => Tone::Good,
-        JobStatus::Failed => Tone::Bad,
-    };
-    out.tone(tone, status.as_str())
+pub(crate) fn execution_status(out: &Output, status: &Named<ExecutionStatus>) -> String {
+    named(status, |status| {
+        let tone = match status {
+            ExecutionStatus::Running => Tone::Busy,
+            ExecutionStatus::Completed => Tone::Good,
+            ExecutionStatus::Failed | ExecutionStatus::Cancelled => Tone::Bad,
+        };
+        out.tone(tone, status.as_str())
+    })
+}
+
+pub(crate) fn job_status(out: &Output, status: &Named<JobStatus>) -> String {
+    named(status, |status| {
+        let tone = match status {
+            JobStatus::Queued => return status.to_string(),
+            JobStatus::Running => Tone::Busy,
+            JobStatus::Completed => Tone::Good,
+            JobStatus::Failed => Tone::Bad,
+        };
+        out.tone(tone, status.as_str())
+    })
 }
 
 pub(crate) fn node_state(out: &Output, state: NodeState) -> String {

@@ -82,7 +82,7 @@ async fn list(
             let (id, now) = (one.definition, jiff::Timestamp::now());
             rows.push(vec![
                 one.id.to_string(),
-                display::execution_status(&session.out, one.status),
+                display::execution_status(&session.out, &one.status),
                 clean(&names.definition_of(session, one.workspace, id).await),
                 display::age(one.started_at, now),
                 display::elapsed(one.started_at, one.finished_at.unwrap_or(now)),
@@ -107,7 +107,7 @@ async fn get(session: &Session, scope: &WorkspaceFlag, id: ExecutionId) -> Comma
         ("execution", execution.id.to_string()),
         (
             "status",
-            display::execution_status(&session.out, execution.status),
+            display::execution_status(&session.out, &execution.status),
         ),
         ("request", execution.request.to_string()),
         ("definition", clean(&named.await)),

@@ -44,8 +44,8 @@ exits! {
     RequestFailed = 7, "the watched request failed";
     /// The port or data directory is in use.
     InUse = 8, "the port or the data directory is in use by another process";
-    /// The schema is newer than this program.
-    Schema = 9, "the store's schema is newer than this program, or was modified";
+    /// The schema is too new for this program.
+    Schema = 9, "the store's schema is too new for this program, or was modified";
 }
 
 /// A failed command.

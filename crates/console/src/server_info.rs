@@ -113,7 +113,7 @@ impl Execute for ChangesArgs {
                 parts.push(clean(&names.workspace(session, event.workspace).await));
             }
             parts.push(event.request.to_string());
-            parts.push(display::request_status(out, event.to));
+            parts.push(display::request_status(out, &event.to));
             parts.extend(event.reason.as_deref().map(display::truncate));
             out.line(parts.join("  "))?;
         }

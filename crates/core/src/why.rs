@@ -1,6 +1,6 @@
 //! Why a request is not running now: a pure decision from collected facts. The caller collects the facts.
 
-use crate::{ExecutionId, RequestStatus, Timestamp};
+use crate::{ExecutionId, Named, RequestStatus, Timestamp};
 use std::fmt;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// The status of the request.
-    pub status: RequestStatus,
+    pub status: Named<RequestStatus>,
     /// The time by the store's clock.
     pub now: Timestamp,
     /// The earliest time it may run.
@@ -75,6 +75,8 @@ pub enum Reason {
     NoPollers,
     /// It has ended.
     Finished,
+    /// Only a newer program knows its status.
+    UnknownStatus,
     /// The dispatcher is starting it.
     Starting,
     /// A cancellation was requested; it ends when the outcome of its start is known.
@@ -135,15 +137,17 @@ const NAMED_MAX: usize = 3;
 
 /// Explains why a request is not running now: the first obstacle is the reason, the others are `also`.
 pub fn explain(facts: &Facts) -> Why {
+    use RequestStatus::{Claimed, Completed, Dispatched, Failed, Pending};
     let (reason, also) = match facts.status {
-        RequestStatus::Completed | RequestStatus::Failed => (Reason::Finished, Vec::new()),
-        RequestStatus::Dispatched if facts.pollers == Some(0) => {
+        Named::Unknown(_) => (Reason::UnknownStatus, Vec::new()),
+        Named::Known(Completed | Failed) => (Reason::Finished, Vec::new()),
+        Named::Known(Dispatched) if facts.pollers == Some(0) => {
             (Reason::NoPollers, cancel_reason(facts))
         }
-        RequestStatus::Dispatched => (Reason::Running, cancel_reason(facts)),
-        RequestStatus::Claimed if facts.cancel_requested => (Reason::Cancelling, Vec::new()),
-        RequestStatus::Claimed => (Reason::Starting, Vec::new()),
-        RequestStatus::Pending => {
+        Named::Known(Dispatched) => (Reason::Running, cancel_reason(facts)),
+        Named::Known(Claimed) if facts.cancel_requested => (Reason::Cancelling, Vec::new()),
+        Named::Known(Claimed) => (Reason::Starting, Vec::new()),
+        Named::Known(Pending) => {
             let mut obstacles = obstacles(facts).into_iter();
             let first = obstacles.next().unwrap_or(Reason::NextInLine);
             (first, obstacles.collect())
@@ -224,6 +228,7 @@ fn estimate(facts: &Facts, reason: &Reason, also: &[Reason]) -> Option<Timestamp
         Reason::Running
         | Reason::NoPollers
         | Reason::Finished
+        | Reason::UnknownStatus
         | Reason::Starting
         | Reason::Cancelling
         | Reason::WorkspaceGone
@@ -266,6 +271,9 @@ impl fmt::Display for Why {
                 "Running, but no worker polls its task queue. Start a worker for that task queue.",
             ),
             Reason::Finished => f.write_str("Finished."),
+            Reason::UnknownStatus => f.write_str(
+                "Its status is unknown to this version of the server. Ask a server of the newest version.",
+            ),
             Reason::Starting => f.write_str("Admitted; the dispatcher is starting its execution."),
             Reason::Cancelling => f.write_str(
                 "Cancel requested; the request ends when the outcome of its start is known.",

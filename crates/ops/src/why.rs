@@ -28,13 +28,13 @@ pub async fn explain(
     let Some(request) = store.request_get(workspace, id).await? else {
         return Ok(None);
     };
-    let facts = match request.status {
-        RequestStatus::Pending => waiting(store, &request, known).await?,
-        RequestStatus::Dispatched => Facts {
+    let facts = match request.status.known() {
+        Some(RequestStatus::Pending) => waiting(store, &request, known).await?,
+        Some(RequestStatus::Dispatched) => Facts {
             pollers: pollers(store, engine, &request).await?,
             ..bare(store, &request, known).await?
         },
-        RequestStatus::Claimed | RequestStatus::Completed | RequestStatus::Failed => {
+        Some(RequestStatus::Claimed | RequestStatus::Completed | RequestStatus::Failed) | None => {
             bare(store, &request, known).await?
         }
     };
@@ -44,7 +44,7 @@ pub async fn explain(
 /// Returns the facts of the request itself.
 async fn bare(store: &dyn Store, request: &Request, engine: EngineFacts) -> Result<Facts> {
     Ok(Facts {
-        status: request.status,
+        status: request.status.clone(),
         now: store.now().await?,
         run_at: request.run_at,
         attempt_count: request.attempt_count,

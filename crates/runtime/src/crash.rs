@@ -46,22 +46,22 @@ async fn recompute_one(
     engine: &Arc<dyn Engine>,
     request: CrashedRequest,
 ) -> Result<()> {
-    let (is_poisoned, status) = (request.crashes.is_poisoned(), request.status);
+    let (is_poisoned, status) = (request.crashes.is_poisoned(), request.status.known());
     match (status, is_poisoned) {
-        (RequestStatus::Dispatched, false) => {
+        (Some(RequestStatus::Dispatched), false) => {
             if let Some(start) = start_of(store, &request).await? {
                 recompute_nodes(store, engine, start).await?;
             }
         }
-        (RequestStatus::Dispatched, true) => {
+        (Some(RequestStatus::Dispatched), true) => {
             let error = poisoned_error(request.crashes);
             engine.terminate(request.execution, &error).await?;
             tracing::error!(request = %request.id, workspace = %request.workspace, execution = %request.execution,
                     "request is poisoned; execution terminated");
         }
         // The dispatcher fails it, once it has made the start definite.
-        (RequestStatus::Pending | RequestStatus::Claimed, true) => {}
-        (RequestStatus::Pending | RequestStatus::Claimed, false) => {
+        (Some(RequestStatus::Pending | RequestStatus::Claimed), true) => {}
+        (Some(RequestStatus::Pending | RequestStatus::Claimed), false) => {
             // Without the version the request fails when it is started.
             if let Some(start) = start_of(store, &request).await? {
                 let (again, first) = (Arc::clone(engine), start.clone());
@@ -70,7 +70,7 @@ async fn recompute_one(
                 recompute_nodes(store, engine, start).await?;
             }
         }
-        (RequestStatus::Completed | RequestStatus::Failed, _) => {}
+        (Some(RequestStatus::Completed | RequestStatus::Failed) | None, _) => {}
     }
     Ok(())
 }

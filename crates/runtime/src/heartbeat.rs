@@ -1,12 +1,17 @@
-//! Registers this instance with heartbeats while it runs, and deregisters it when it stops. Knows nothing of its other services.
+//! Registers this instance with heartbeats while it runs, and deregisters it when it stops. A heartbeat also finds out that a newer program has
+//! migrated the schema and this one must stop. Knows nothing of its other services.
 
 use crate::error::{Error, Result};
 use async_trait::async_trait;
 use leasehold_service::{Next, Service};
-use leasehold_store::Store;
-use leasehold_store::instance::InstanceHeartbeat;
+use leasehold_store::instance::{HeartbeatRecorded, InstanceHeartbeat};
+use leasehold_store::{Store, schema_refusal};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
+
+/// The longest time between heartbeats: an instance must notice within five seconds that it is too old for the schema.
+pub const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_secs(4);
 
 /// What an instance registers about itself, and how often.
 #[derive(Clone, Debug)]
@@ -26,7 +31,7 @@ impl Default for HeartbeatOptions {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             listens: None,
-            interval: Duration::from_secs(5),
+            interval: HEARTBEAT_INTERVAL_MAX,
             forget_after: Duration::from_secs(60 * 60),
         }
     }
@@ -37,6 +42,7 @@ pub struct HeartbeatService {
     store: Arc<dyn Store>,
     heartbeat: InstanceHeartbeat,
     options: HeartbeatOptions,
+    schema_refusal: watch::Sender<Option<String>>,
 }
 
 impl HeartbeatService {
@@ -56,7 +62,22 @@ impl HeartbeatService {
             },
             store,
             options,
+            schema_refusal: watch::Sender::new(None),
         }
+    }
+
+    /// Returns where the service reports why this program may no longer use the schema.
+    pub fn schema_refusal(&self) -> watch::Receiver<Option<String>> {
+        self.schema_refusal.subscribe()
+    }
+
+    /// Reads the schema, and reports if this program may not use it.
+    async fn check_schema(&self) -> Result<()> {
+        let refusal = schema_refusal(&self.store.schema_status().await?);
+        if refusal.is_some() {
+            self.schema_refusal.send_replace(refusal);
+        }
+        Ok(())
     }
 }
 
@@ -70,9 +91,18 @@ impl Service for HeartbeatService {
 
     async fn run_once(&self) -> Result<Next> {
         let forget_after = self.options.forget_after;
-        self.store
-            .instance_heartbeat(&self.heartbeat, forget_after)
-            .await?;
+        let recorded = self.store.instance_heartbeat(&self.heartbeat, forget_after);
+        match recorded.await {
+            Ok(HeartbeatRecorded::Compatible) => {}
+            Ok(HeartbeatRecorded::SchemaTooNew) => self.check_schema().await?,
+            Err(error) => {
+                // The statement may fail because a newer program has changed the table.
+                if !error.is_retryable() {
+                    self.check_schema().await?;
+                }
+                return Err(error.into());
+            }
+        }
         Ok(Next::After(self.options.interval))
     }
 

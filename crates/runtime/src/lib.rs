@@ -34,7 +34,7 @@ pub use drift_checker::{DriftChecker, DriftCheckerOptions};
 pub use error::{Error, Result};
 pub use event_folder::EventFolder;
 pub use full_sweep::{FullSweep, FullSweepOptions};
-pub use heartbeat::{HeartbeatOptions, HeartbeatService};
+pub use heartbeat::{HEARTBEAT_INTERVAL_MAX, HeartbeatOptions, HeartbeatService};
 pub use job_sweeper::{JobSweeper, JobSweeperOptions};
 pub use lock::{LockOptions, NamedLock};
 pub use prober::{Prober, ProberOptions};

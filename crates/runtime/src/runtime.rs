@@ -19,6 +19,7 @@ use leasehold_service::Service;
 use leasehold_store::Store;
 use leasehold_telemetry::Telemetry;
 use std::sync::Arc;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -82,6 +83,7 @@ pub struct Runtime {
     stop: CancellationToken,
     tasks: JoinSet<()>,
     circuit_breaker: Arc<CircuitBreaker>,
+    schema_refusal: watch::Receiver<Option<String>>,
 }
 
 impl Runtime {
@@ -93,13 +95,16 @@ impl Runtime {
     ) -> Self {
         let mut breaker = options.breaker;
         breaker.full = u32::try_from(options.dispatcher.concurrency).unwrap_or(u32::MAX);
+        let owner = options.dispatcher.owner.clone();
+        let dispatches = options.dispatch && engine.is_some();
+        let heartbeat = options.heartbeat.clone();
+        let heartbeat = HeartbeatService::new(store.clone(), &owner, dispatches, heartbeat);
         let mut runtime = Self {
             stop: CancellationToken::new(),
             tasks: JoinSet::new(),
             circuit_breaker: Arc::new(CircuitBreaker::new(breaker)),
+            schema_refusal: heartbeat.schema_refusal(),
         };
-        let owner = options.dispatcher.owner.clone();
-        let dispatches = options.dispatch && engine.is_some();
         let recoverer = RecovererOptions {
             lease: options.dispatcher.claim_lease,
             ..options.recoverer.clone()
@@ -112,13 +117,7 @@ impl Runtime {
             runtime.spawn(TimeoutSweeper::new(store, &owner, timeout_sweeper));
         }
         runtime.spawn(Pruner::new(store.clone(), &owner, options.pruner.clone()));
-        let heartbeat = options.heartbeat.clone();
-        runtime.spawn(HeartbeatService::new(
-            store.clone(),
-            &owner,
-            dispatches,
-            heartbeat,
-        ));
+        runtime.spawn(heartbeat);
         let drift_checker = DriftCheckerOptions {
             telemetry: options.telemetry.clone(),
             lost_after: options.full_sweep.lost_after,
@@ -187,6 +186,20 @@ impl Runtime {
     /// Returns the circuit breaker in front of the engine.
     pub fn circuit_breaker(&self) -> &Arc<CircuitBreaker> {
         &self.circuit_breaker
+    }
+
+    /// Waits until this program may no longer use the store, because a newer one has migrated its schema, and returns why and what to do. The
+    /// caller must then stop the instance.
+    pub fn schema_refused(&self) -> impl Future<Output = String> + Send + use<> {
+        let mut refusal = self.schema_refusal.clone();
+        async move {
+            let reported = refusal.wait_for(Option::is_some).await;
+            match reported.ok().and_then(|reason| reason.clone()) {
+                Some(reason) => reason,
+                // The service has ended without a report.
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// Waits until a service ends without having been stopped, and returns the reason. Only a panic ends a service.

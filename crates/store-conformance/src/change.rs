@@ -143,10 +143,8 @@ pub async fn from_now_has_only_later_changes(f: Fixture) {
     let id = f.enqueue(&t, 1).await[0];
     reader.read(1).await;
     assert_eq!(reader.seen[0].request, id);
-    assert_eq!(
-        (reader.seen[0].from, reader.seen[0].to),
-        (None, RequestStatus::Pending)
-    );
+    assert_eq!(reader.seen[0].from, None);
+    assert_eq!(reader.seen[0].to, RequestStatus::Pending);
     let claimed = f.claim_one().await;
     f.finish(claimed.execution, ExecutionEnd::Completed).await;
     reader.read(4).await;

@@ -310,7 +310,7 @@ pub async fn pending_requests_of_a_deleted_definition_fail_at_the_claim(f: Fixtu
     assert_eq!(failed.status, RequestStatus::Failed);
     assert_eq!(
         failed.failure_reason,
-        Some(FailureReason::DefinitionNotFound)
+        Some(FailureReason::DefinitionNotFound.into())
     );
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
 }

@@ -74,16 +74,16 @@ pub async fn each_end_has_its_status_and_reason(f: Fixture) {
         };
         assert_eq!(answers, [finished]);
         let expected = Request {
-            status,
+            status: status.into(),
             attempt_count: u32::from(reason.is_some()),
-            failure_reason: reason,
+            failure_reason: reason.map(Into::into),
             last_error: error.clone(),
             finished_at: Some(f.now()),
             ..before
         };
         assert_eq!(f.request(t.workspace, running.id).await, expected);
         let expected = Execution {
-            status: execution_status,
+            status: execution_status.into(),
             finished_at: Some(f.now()),
             error,
             ..execution.expect("the execution was running")
@@ -190,7 +190,7 @@ pub async fn termination_after_a_cancel_request_is_cancelled(f: Fixture) {
         };
         assert_eq!(f.try_finish(running.execution, end).await, finished);
         let request = f.request(t.workspace, running.id).await;
-        assert_eq!(request.failure_reason, Some(reason), "{end:?}");
+        assert_eq!(request.failure_reason, Some(reason.into()), "{end:?}");
         let events = f.timeline(t.workspace, running.id).await;
         let last = events.last().expect("the timeline is not empty");
         assert_eq!(last.reason.as_deref(), Some(reason.as_str()));

@@ -87,7 +87,7 @@ pub async fn filters_and_pages_miss_and_repeat_nothing(f: Fixture) {
                 ..every(&t)
             };
             let passes = |e: &&Execution| {
-                status.is_none_or(|s| s == e.status) && definition.is_none_or(|d| d == e.definition)
+                status.is_none_or(|s| e.status == s) && definition.is_none_or(|d| d == e.definition)
             };
             let expected: Vec<Execution> = all.iter().filter(passes).cloned().collect();
             assert!(!expected.is_empty(), "{filter:?}");

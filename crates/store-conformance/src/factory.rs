@@ -2,7 +2,8 @@
 
 use crate::Fixture;
 use leasehold_core::{
-    DefinitionId, ExecutionEnd, ExecutionId, Plan, RequestId, RequestStatus, Timestamp, WorkspaceId,
+    DefinitionId, ExecutionEnd, ExecutionId, Named, Plan, RequestId, RequestStatus, Timestamp,
+    WorkspaceId,
 };
 use leasehold_store::change::Event;
 use leasehold_store::definition::Version;
@@ -15,6 +16,7 @@ use leasehold_store::workspace::{SlotUse, Workspace, WorkspaceChange};
 use leasehold_store::{Page, Result, fresh_id};
 use leasehold_testbed::{WorkspaceOptions, create_definition, create_workspace, publish_version};
 use serde_json::{Value, json};
+use std::fmt::Debug;
 use std::time::Duration;
 
 pub use leasehold_testbed::{TestWorkspace, USER, binding};
@@ -34,6 +36,16 @@ pub fn ok<T>(result: Result<T>) -> T {
         Ok(value) => value,
         Err(error) => panic!("the store failed: {error:?}"),
     }
+}
+
+/// Returns a name in a record. The stores of the cases contain only known ones.
+///
+/// # Panics
+/// When the name is unknown.
+#[track_caller]
+pub fn known<T: Copy + Debug>(named: &Named<T>) -> T {
+    let unknown = || panic!("unknown name: {named:?}");
+    named.known().unwrap_or_else(unknown)
 }
 
 /// The params of every new request.

@@ -53,7 +53,10 @@ pub async fn job_that_lost_its_last_lease_fails_its_node(f: Fixture) {
     assert_eq!((node.attempts, node.job), (1, Some(jobs[0].id)));
     let request = f.request(t.workspace, s.request).await;
     assert_eq!(request.status, RequestStatus::Failed);
-    assert_eq!(request.failure_reason, Some(FailureReason::ExecutionFailed));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::ExecutionFailed.into())
+    );
     assert_eq!(request.last_error, Some(error));
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
     assert_eq!(f.claim_jobs(10).await, [], "the sibling is cancelled");
@@ -119,7 +122,7 @@ pub async fn graph_ends_when_its_timeout_has_passed(f: Fixture) {
     assert_eq!(f.node_letters(s.execution).await, "xxxx");
     assert_eq!(f.renew_jobs(WORKER, &job_refs(&jobs)).await, []);
     let request = f.request(t.workspace, s.request).await;
-    assert_eq!(request.failure_reason, Some(FailureReason::TimedOut));
+    assert_eq!(request.failure_reason, Some(FailureReason::TimedOut.into()));
     assert_eq!(request.last_error.as_deref(), Some(TIMED_OUT));
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
     assert_eq!(f.expire_graphs().await, []);

@@ -47,7 +47,8 @@ pub async fn first_nodes_become_jobs(f: Fixture) {
     let kinds: Vec<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
     assert_eq!(kinds, ["b", "a"], "jobs are in the order of the graph");
     for job in jobs {
-        assert_eq!((job.queue.as_str(), job.status), (QUEUE, JobStatus::Queued));
+        assert_eq!(job.queue, QUEUE);
+        assert_eq!(job.status, JobStatus::Queued);
         assert_eq!((job.priority, job.execution), (7, Some(s.execution)));
         assert_eq!(f.job(job.id).await, job);
         let node = f.node(s.execution, &job.kind).await;
@@ -209,7 +210,10 @@ pub async fn first_node_with_missing_input_fails_the_execution(f: Fixture) {
     assert_eq!(f.claim_jobs(10).await, []);
     let request = f.request(t.workspace, s.request).await;
     assert_eq!(request.status, RequestStatus::Failed);
-    assert_eq!(request.failure_reason, Some(FailureReason::ExecutionFailed));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::ExecutionFailed.into())
+    );
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
     graph_invariants::check(&f, &[s]).await;
 }

@@ -54,7 +54,7 @@ pub async fn each_stop_has_its_status_and_reason(f: Fixture) {
         let execution = f.execution(t.workspace, s.execution).await;
         assert_eq!(execution.expect("the execution is kept").status, status);
         let request = f.request(t.workspace, s.request).await;
-        assert_eq!(request.failure_reason, Some(reason));
+        assert_eq!(request.failure_reason, Some(reason.into()));
         assert_eq!(request.last_error.as_deref(), Some("enough"));
         let events = f.timeline(t.workspace, s.request).await;
         let last = crate::timeline::step(events.last().expect("the timeline is not empty"));

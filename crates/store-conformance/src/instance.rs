@@ -10,7 +10,7 @@ const FORGET: Duration = Duration::from_secs(60);
 fn heartbeat_of(id: &str) -> InstanceHeartbeat {
     InstanceHeartbeat {
         id: id.to_owned(),
-        version: "0.1.0".to_owned(),
+        version: "0.2.0".to_owned(),
         dispatches: true,
         listens: Some("127.0.0.1:7733".to_owned()),
     }
@@ -38,7 +38,7 @@ pub async fn is_read_back_as_of_its_last_heartbeat(f: Fixture) {
     f.advance(7);
     let later = InstanceHeartbeat {
         id: "a".to_owned(),
-        version: "0.2.0".to_owned(),
+        version: "0.3.0".to_owned(),
         dispatches: false,
         listens: None,
     };

@@ -20,7 +20,7 @@ pub async fn queued_job_fails_at_once(f: Fixture) {
     let job = f.job(ids[1]).await;
     assert_eq!(
         (job.status, job.attempts, job.token),
-        (JobStatus::Failed, 0, 0)
+        (JobStatus::Failed.into(), 0, 0)
     );
     assert_eq!(job.last_error.as_deref(), Some("cancelled"));
     assert_eq!(job.finished_at, Some(f.now()));
@@ -53,7 +53,10 @@ pub async fn scheduled_or_retrying_job_fails_at_once(f: Fixture) {
     for (id, attempts) in [(scheduled, 0), (retried.id, 1), (given.id, 0), (lost, 1)] {
         assert_eq!(cancel(&f, id).await, JobCancelled::Cancelled);
         let job = f.job(id).await;
-        assert_eq!((job.status, job.attempts), (JobStatus::Failed, attempts));
+        assert_eq!(
+            (job.status, job.attempts),
+            (JobStatus::Failed.into(), attempts)
+        );
         assert_eq!(job.last_error.as_deref(), Some("cancelled"));
     }
     f.advance(1_000);

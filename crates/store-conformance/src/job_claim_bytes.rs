@@ -80,7 +80,7 @@ pub async fn jobs_that_do_not_fit_stay_queued(f: Fixture) {
     assert!(!claimed.at_limit, "no limit ended the claim");
     for id in &all[16..] {
         let job = f.job(*id).await;
-        assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
+        assert_eq!((job.status, job.attempts), (JobStatus::Queued.into(), 0));
     }
 }
 

@@ -40,7 +40,7 @@ pub async fn is_read_back_as_enqueued(f: Fixture) {
         id,
         queue: new.queue,
         kind: new.kind,
-        status: JobStatus::Queued,
+        status: JobStatus::Queued.into(),
         priority: -7,
         payload: new.payload,
         run_at: f.now() + Duration::from_secs(60),

@@ -27,7 +27,10 @@ pub async fn sweep_requeues_expired_jobs_at_once(f: Fixture) {
     };
     assert_eq!(f.requeue_expired_jobs().await, [expected]);
     let kept = f.job(job.id).await;
-    assert_eq!((kept.status, kept.run_at), (JobStatus::Queued, f.now()));
+    assert_eq!(
+        (kept.status, kept.run_at),
+        (JobStatus::Queued.into(), f.now())
+    );
     assert_eq!((kept.claimed_by, kept.claimed_at), (None, None));
     assert_eq!(kept.lease_expires_at, None);
     assert_eq!((kept.attempts, kept.token), (1, job.token));
@@ -52,7 +55,7 @@ pub async fn expiry_on_the_last_attempt_fails_the_job(f: Fixture) {
     assert_eq!(expired[0].status, JobStatus::Failed);
     assert_eq!(expired[0].worker, "worker-2");
     let kept = f.job(id).await;
-    assert_eq!((kept.status, kept.attempts), (JobStatus::Failed, 2));
+    assert_eq!((kept.status, kept.attempts), (JobStatus::Failed.into(), 2));
     assert_eq!(kept.finished_at, Some(f.now()));
     assert_eq!(
         kept.last_error.as_deref(),

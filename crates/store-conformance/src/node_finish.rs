@@ -316,7 +316,10 @@ pub async fn failed_node_fails_the_execution(f: Fixture) {
         assert_eq!(bad.error.as_deref(), Some("it broke"));
         let request = f.request(t.workspace, s.request).await;
         assert_eq!(request.status, RequestStatus::Failed);
-        assert_eq!(request.failure_reason, Some(FailureReason::ExecutionFailed));
+        assert_eq!(
+            request.failure_reason,
+            Some(FailureReason::ExecutionFailed.into())
+        );
         assert_eq!(request.last_error.as_deref(), error);
         assert_eq!(f.slots(t.workspace).await.in_use, 0);
         graph_invariants::check(&f, &[s]).await;

@@ -394,7 +394,7 @@ pub async fn graph_whose_first_queue_is_not_permitted_ends_at_its_start(f: Fixtu
     assert_eq!(ended.error.as_deref(), Some(error.as_str()));
     let execution = ok(f.store.execution_get(own.id, claimed.execution).await);
     let status = execution.map(|execution| execution.status);
-    assert_eq!(status, Some(ExecutionStatus::Failed));
+    assert_eq!(status, Some(ExecutionStatus::Failed.into()));
     assert_eq!(f.claim_jobs(5).await, []);
     let again = ok(f.store.graph_start(&(&claimed).into()).await);
     assert_eq!(again, GraphStarted::AlreadyStarted { ended: true });

@@ -16,8 +16,8 @@ pub async fn pending_request_fails_at_once(f: Fixture) {
     assert_eq!(cancelled.await, Cancelled::Cancelled);
     let after = f.request(t.workspace, enqueued[0]).await;
     let expected = Request {
-        status: RequestStatus::Failed,
-        failure_reason: Some(FailureReason::Cancelled),
+        status: RequestStatus::Failed.into(),
+        failure_reason: Some(FailureReason::Cancelled.into()),
         // Whether a cancel request that took effect at once is recorded is the store's choice.
         cancel_requested_at: after.cancel_requested_at,
         finished_at: Some(f.now()),
@@ -110,7 +110,10 @@ pub async fn running_request_is_cancelled_by_the_engine(f: Fixture) {
     assert_eq!(request.cancel_requested_at, Some(f.now()));
     f.finish(running.execution, ExecutionEnd::Cancelled).await;
     let request = f.request(t.workspace, running.id).await;
-    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::Cancelled.into())
+    );
 }
 
 /// A request that has ended is unchanged; an unknown one is not found.

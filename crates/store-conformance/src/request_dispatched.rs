@@ -14,7 +14,7 @@ pub async fn ends_the_lease_and_keeps_the_slot(f: Fixture) {
     f.advance(2);
     f.dispatch(&claimed).await;
     let expected = Request {
-        status: RequestStatus::Dispatched,
+        status: RequestStatus::Dispatched.into(),
         claimed_by: None,
         lease_expires_at: None,
         dispatched_at: Some(f.now()),

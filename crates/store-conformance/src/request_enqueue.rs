@@ -41,7 +41,7 @@ pub async fn starts_pending_with_all_options(f: Fixture) {
         workspace: t.workspace,
         definition: t.definition,
         version: t.version,
-        status: RequestStatus::Pending,
+        status: RequestStatus::Pending.into(),
         priority: -7,
         params: new.params,
         run_at,

@@ -26,10 +26,10 @@ pub async fn ends_the_request_and_frees_the_slot(f: Fixture) {
         .await));
     let after = f.request(t.workspace, claimed.id).await;
     let expected = Request {
-        status: RequestStatus::Failed,
+        status: RequestStatus::Failed.into(),
         execution: None,
         attempt_count: 1,
-        failure_reason: Some(FailureReason::VersionNotFound),
+        failure_reason: Some(FailureReason::VersionNotFound.into()),
         last_error: Some("the engine does not know it".into()),
         claimed_by: None,
         lease_expires_at: None,
@@ -77,7 +77,7 @@ pub async fn accepts_every_reason(f: Fixture) {
         let request = f.request(t.workspace, claimed.id).await;
         assert_eq!(
             (request.failure_reason, request.last_error),
-            (Some(reason), None)
+            (Some(reason.into()), None)
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Lists of requests: complete, newest first, without repeats, filtered.
 
 use crate::Fixture;
-use crate::factory::{TestWorkspace, ok};
+use crate::factory::{TestWorkspace, known, ok};
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::Page;
 use leasehold_store::request::{Request, RequestFilter};
@@ -87,11 +87,11 @@ fn pairs(
 
 fn passes(filter: &RequestFilter, request: &Request) -> bool {
     filter.workspace.is_none_or(|w| w == request.workspace)
-        && filter.status.is_none_or(|s| s == request.status)
+        && filter.status.is_none_or(|s| s == known(&request.status))
         && filter.definition.is_none_or(|d| d == request.definition)
         && filter
             .reason
-            .is_none_or(|r| Some(r) == request.failure_reason)
+            .is_none_or(|r| request.failure_reason == Some(r.into()))
 }
 
 /// A page starts after its key, also if the key's row is deleted or of another workspace.

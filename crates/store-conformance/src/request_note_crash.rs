@@ -1,7 +1,7 @@
 //! Noting crashes of processes that computed the input of a request.
 
 use crate::Fixture;
-use crate::factory::{LEASE, OWNER, USER, ok};
+use crate::factory::{LEASE, OWNER, USER, known, ok};
 use crate::graph_factory::{completed_with, diamond};
 use leasehold_core::{
     Crashes, ExecutionEnd, ExecutionId, FailureReason, RequestStatus, WorkspaceId,
@@ -56,7 +56,7 @@ pub async fn crash_is_noted_once_and_changes_nothing_else(f: Fixture) {
             definition: t.definition,
             version: t.version,
             execution: claimed.execution,
-            status: RequestStatus::Claimed,
+            status: RequestStatus::Claimed.into(),
             priority: 0,
             params: noted[0].params.clone(),
             trace_context: None,
@@ -162,7 +162,10 @@ async fn reason_of(
     claimed: &ClaimedRequest,
 ) -> (RequestStatus, Option<FailureReason>) {
     let request = f.request(workspace, claimed.id).await;
-    (request.status, request.failure_reason)
+    (
+        known(&request.status),
+        request.failure_reason.as_ref().map(known),
+    )
 }
 
 /// A request whose execution is terminated fails as poisoned if it crashed three processes alone, whatever its status; otherwise as before.

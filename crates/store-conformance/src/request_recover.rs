@@ -20,7 +20,7 @@ pub async fn keeps_execution_and_slot(f: Fixture) {
     };
     assert_eq!(recovered, [expected]);
     let expected = Request {
-        status: RequestStatus::Pending,
+        status: RequestStatus::Pending.into(),
         attempt_count: 1,
         claimed_by: None,
         lease_expires_at: None,

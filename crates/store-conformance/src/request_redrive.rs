@@ -60,7 +60,7 @@ pub async fn creates_a_copy_of_the_failed_request(f: Fixture) {
     };
     let expected = Request {
         id,
-        status: RequestStatus::Pending,
+        status: RequestStatus::Pending.into(),
         run_at: f.now(),
         idempotency_key: None,
         execution: None,

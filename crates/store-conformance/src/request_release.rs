@@ -36,7 +36,7 @@ pub async fn each_kind_has_its_counters_and_effects(f: Fixture) {
         let answers = ok(f.store.request_release(OWNER, &[back]).await);
         assert_eq!(answers, [Released::Pending]);
         let expected = Request {
-            status: RequestStatus::Pending,
+            status: RequestStatus::Pending.into(),
             run_at: f.now() + Duration::from_secs(20),
             execution: kept.then_some(claimed.execution),
             attempt_count: 1,
@@ -124,7 +124,7 @@ pub async fn last_refusal_exhausts_the_request(f: Fixture) {
     assert_eq!(request.status, RequestStatus::Failed);
     assert_eq!(
         request.failure_reason,
-        Some(FailureReason::DispatchExhausted)
+        Some(FailureReason::DispatchExhausted.into())
     );
     assert_eq!(request.last_error.as_deref(), Some("bad input"));
     assert_eq!(
@@ -214,7 +214,10 @@ pub async fn definite_outcome_with_a_cancel_request_is_cancelled(f: Fixture) {
             continue;
         }
         assert_eq!(request.status, RequestStatus::Failed);
-        assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+        assert_eq!(
+            request.failure_reason,
+            Some(FailureReason::Cancelled.into())
+        );
         assert_eq!(
             (request.execution, request.finished_at),
             (None, Some(f.now()))

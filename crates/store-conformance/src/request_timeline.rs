@@ -38,14 +38,32 @@ pub async fn has_every_transition_in_order(f: Fixture) {
     };
     use RequestStatus::{Claimed, Dispatched, Failed, Pending};
     let expected = [
-        event(None, Pending, 0, USER, None),
-        event(Some(Pending), Claimed, 1, "one", None),
-        event(Some(Claimed), Pending, 16, "sweeper", Some("lease_expired")),
-        event(Some(Pending), Claimed, 16, OWNER, None),
-        event(Some(Claimed), Pending, 17, OWNER, Some("refused")),
-        event(Some(Pending), Claimed, 17, OWNER, None),
-        event(Some(Claimed), Dispatched, 18, OWNER, None),
-        event(Some(Dispatched), Failed, 19, "engine", Some("timed_out")),
+        event(None, Pending.into(), 0, USER, None),
+        event(Some(Pending.into()), Claimed.into(), 1, "one", None),
+        event(
+            Some(Claimed.into()),
+            Pending.into(),
+            16,
+            "sweeper",
+            Some("lease_expired"),
+        ),
+        event(Some(Pending.into()), Claimed.into(), 16, OWNER, None),
+        event(
+            Some(Claimed.into()),
+            Pending.into(),
+            17,
+            OWNER,
+            Some("refused"),
+        ),
+        event(Some(Pending.into()), Claimed.into(), 17, OWNER, None),
+        event(Some(Claimed.into()), Dispatched.into(), 18, OWNER, None),
+        event(
+            Some(Dispatched.into()),
+            Failed.into(),
+            19,
+            "engine",
+            Some("timed_out"),
+        ),
     ];
     assert_eq!(f.timeline(t.workspace, id).await, expected);
 }

@@ -1,6 +1,7 @@
 //! A compact form of timelines for cases.
 
 use crate::Fixture;
+use crate::factory::known;
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::Event;
 
@@ -14,7 +15,12 @@ pub type TimelineStep<'a> = (
 
 /// The transition of an event, without its time.
 pub fn step(event: &Event) -> TimelineStep<'_> {
-    (event.from, event.to, &event.by, event.reason.as_deref())
+    (
+        event.from.as_ref().map(known),
+        known(&event.to),
+        &event.by,
+        event.reason.as_deref(),
+    )
 }
 
 impl Fixture {

@@ -274,7 +274,7 @@ pub async fn pending_requests_of_a_deleted_workspace_fail_at_the_claim(f: Fixtur
         assert_eq!(request.status, RequestStatus::Failed);
         assert_eq!(
             request.failure_reason,
-            Some(FailureReason::WorkspaceNotFound)
+            Some(FailureReason::WorkspaceNotFound.into())
         );
         assert_eq!(
             (request.execution, request.finished_at),

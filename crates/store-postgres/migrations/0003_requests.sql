@@ -1,8 +1,16 @@
 -- The execution queue, the executions that hold slots, the event log of all transitions, and the constraints between them.
+-- compatible_from: 3
 
 -- due: TRUE in its workspace's line, FALSE waiting for run_at, NULL not PENDING. No indexed column changes on the step to
 -- COMPLETED, so that step writes no index entry (HOT update).
-CREATE TABLE workflow_execution_queue (
+-- cancel_untold: the time of the cancel request while the execution is DISPATCHED and the engine has not acknowledged. NULL
+-- otherwise, so that other updates write no index entry.
+-- bytes: what the request counts while it is open, from its enqueue on. execution_bytes: what its execution has added; NULL is 0. The sum
+-- of both over the open requests of a workspace is its open_bytes.
+-- crashes: crashes of processes in a row while they computed the request's input, since the last computation that succeeded. NULL: none; almost
+-- all rows, in which the columns take no space. crashes_alone: the latest of them at which the process computed nothing else.
+-- crashed_process: the process that crashed last. Its crash counts once, however often it is noted.
+CREATE TABLE {schema}.workflow_execution_queue (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
     definition_id uuid NOT NULL,
@@ -20,9 +28,19 @@ CREATE TABLE workflow_execution_queue (
     finished_at timestamptz,
     failed_at timestamptz GENERATED ALWAYS AS (CASE WHEN status = 'FAILED' THEN finished_at END) STORED,
     cancel_requested_at timestamptz,
+    cancel_told_at timestamptz,
+    cancel_untold timestamptz GENERATED ALWAYS AS (
+        CASE WHEN status = 'DISPATCHED' AND cancel_told_at IS NULL THEN cancel_requested_at END
+    ) STORED,
+    cancel_force boolean NOT NULL DEFAULT false,
     lease_expires_at timestamptz,
     dedupe_until timestamptz,
     claim_token bigint NOT NULL DEFAULT 0,
+    bytes integer NOT NULL DEFAULT 0,
+    execution_bytes bigint,
+    crashes smallint,
+    crashes_alone smallint,
+    crashed_process text,
     execution_id uuid,
     redrive_of uuid,
     live_redrive_of uuid,
@@ -60,44 +78,53 @@ CREATE TABLE workflow_execution_queue (
     CONSTRAINT request_live_redrive CHECK (
         redrive_of IS NULL OR (live_redrive_of IS NULL) = (status IN ('COMPLETED', 'FAILED'))
     ),
-    CONSTRAINT request_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255)
+    CONSTRAINT request_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
+    CONSTRAINT request_cancel CHECK (
+        cancel_requested_at IS NOT NULL OR (NOT cancel_force AND cancel_told_at IS NULL)
+    ),
+    CONSTRAINT request_bytes CHECK (bytes >= 0 AND execution_bytes >= 0),
+    CONSTRAINT request_crashes CHECK (
+        crashes IS NULL AND crashes_alone IS NULL AND crashed_process IS NULL
+        OR crashes >= 1 AND crashes_alone BETWEEN 0 AND crashes AND crashed_process IS NOT NULL
+    )
 ) WITH (fillfactor = 80);
 
-CREATE INDEX request_line ON workflow_execution_queue (workspace_id, rank, created_at, id)
+CREATE INDEX request_line ON {schema}.workflow_execution_queue (workspace_id, rank, created_at, id)
     WHERE due AND execution_id IS NULL;
-CREATE INDEX request_kept ON workflow_execution_queue (created_at, id) WHERE due AND execution_id IS NOT NULL;
-CREATE INDEX request_not_due ON workflow_execution_queue (run_at) WHERE NOT due;
-CREATE INDEX request_lease ON workflow_execution_queue (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
-CREATE UNIQUE INDEX request_list ON workflow_execution_queue (workspace_id, id);
-CREATE INDEX request_failed ON workflow_execution_queue (workspace_id, id) WHERE failure_reason IS NOT NULL;
-CREATE INDEX request_redrivable ON workflow_execution_queue (workspace_id, id)
+CREATE INDEX request_kept ON {schema}.workflow_execution_queue (created_at, id) WHERE due AND execution_id IS NOT NULL;
+CREATE INDEX request_not_due ON {schema}.workflow_execution_queue (run_at) WHERE NOT due;
+CREATE INDEX request_lease ON {schema}.workflow_execution_queue (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+CREATE UNIQUE INDEX request_list ON {schema}.workflow_execution_queue (workspace_id, id);
+CREATE INDEX request_failed ON {schema}.workflow_execution_queue (workspace_id, id) WHERE failure_reason IS NOT NULL;
+CREATE INDEX request_redrivable ON {schema}.workflow_execution_queue (workspace_id, id)
     WHERE failure_reason IS NOT NULL AND NOT redriven;
-CREATE INDEX request_failed_at ON workflow_execution_queue (failed_at) WHERE failed_at IS NOT NULL;
-CREATE UNIQUE INDEX request_idempotency_key ON workflow_execution_queue (workspace_id, idempotency_key)
+CREATE INDEX request_failed_at ON {schema}.workflow_execution_queue (failed_at) WHERE failed_at IS NOT NULL;
+CREATE UNIQUE INDEX request_idempotency_key ON {schema}.workflow_execution_queue (workspace_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
-CREATE INDEX request_dedupe_until ON workflow_execution_queue (dedupe_until)
+CREATE INDEX request_dedupe_until ON {schema}.workflow_execution_queue (dedupe_until)
     WHERE idempotency_key IS NOT NULL AND dedupe_until IS NOT NULL;
-CREATE UNIQUE INDEX request_one_live_redrive ON workflow_execution_queue (live_redrive_of)
+CREATE INDEX request_cancel_untold ON {schema}.workflow_execution_queue (cancel_untold, id) WHERE cancel_untold IS NOT NULL;
+CREATE UNIQUE INDEX request_one_live_redrive ON {schema}.workflow_execution_queue (live_redrive_of)
     WHERE live_redrive_of IS NOT NULL;
 
-CREATE TRIGGER request_begins_pending BEFORE INSERT ON workflow_execution_queue
+CREATE TRIGGER request_begins_pending BEFORE INSERT ON {schema}.workflow_execution_queue
     FOR EACH ROW WHEN (NEW.status <> 'PENDING')
-    EXECUTE FUNCTION leasehold_refuse('request_transition');
-CREATE TRIGGER request_transition BEFORE UPDATE ON workflow_execution_queue
+    EXECUTE FUNCTION {schema}.leasehold_refuse('request_transition');
+CREATE TRIGGER request_transition BEFORE UPDATE ON {schema}.workflow_execution_queue
     FOR EACH ROW WHEN (OLD.status <> NEW.status AND NOT (CASE OLD.status
         WHEN 'PENDING' THEN NEW.status = 'CLAIMED' OR (NEW.status = 'FAILED' AND NEW.failure_reason IN (
             'cancelled', 'workspace_not_found', 'definition_not_found', 'version_not_found'))
         WHEN 'CLAIMED' THEN NEW.status IN ('DISPATCHED', 'PENDING', 'FAILED')
         WHEN 'DISPATCHED' THEN NEW.status IN ('COMPLETED', 'FAILED')
         ELSE false END))
-    EXECUTE FUNCTION leasehold_refuse('request_transition');
+    EXECUTE FUNCTION {schema}.leasehold_refuse('request_transition');
 
-CREATE TRIGGER request_identity BEFORE UPDATE ON workflow_execution_queue
+CREATE TRIGGER request_identity BEFORE UPDATE ON {schema}.workflow_execution_queue
     FOR EACH ROW WHEN (OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id)
-    EXECUTE FUNCTION leasehold_refuse('request_identity');
+    EXECUTE FUNCTION {schema}.leasehold_refuse('request_identity');
 
 -- A RUNNING execution holds a slot; slots have no other record.
-CREATE TABLE workflow_execution (
+CREATE TABLE {schema}.workflow_execution (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
     request_id uuid NOT NULL,
@@ -111,32 +138,35 @@ CREATE TABLE workflow_execution (
     CONSTRAINT workflow_execution_pkey PRIMARY KEY (id),
     CONSTRAINT execution_request_once UNIQUE (request_id),
     CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id)
-        REFERENCES workflow_execution_queue (workspace_id, id) ON DELETE CASCADE,
+        REFERENCES {schema}.workflow_execution_queue (workspace_id, id) ON DELETE CASCADE,
     CONSTRAINT execution_status CHECK (status IN ('RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')),
     CONSTRAINT execution_finished CHECK ((status = 'RUNNING') = (finished_at IS NULL))
 ) WITH (fillfactor = 80);
 
-CREATE INDEX execution_running ON workflow_execution (workspace_id, admission) WHERE status = 'RUNNING';
-CREATE INDEX execution_completed ON workflow_execution (finished_at) WHERE status = 'COMPLETED';
+CREATE INDEX execution_running ON {schema}.workflow_execution (workspace_id, admission) WHERE status = 'RUNNING';
+-- For lists, newest first.
+CREATE INDEX execution_list ON {schema}.workflow_execution (workspace_id, admission);
+CREATE INDEX execution_completed ON {schema}.workflow_execution (finished_at) WHERE status = 'COMPLETED';
 
-CREATE TRIGGER execution_takes_slot AFTER INSERT ON workflow_execution
+CREATE TRIGGER execution_takes_slot AFTER INSERT ON {schema}.workflow_execution
     REFERENCING NEW TABLE AS inserted
-    FOR EACH STATEMENT EXECUTE FUNCTION leasehold_execution_inserted();
-CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON workflow_execution
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.leasehold_execution_inserted();
+CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON {schema}.workflow_execution
     FOR EACH ROW WHEN (NEW.status = 'RUNNING' AND (OLD.status <> 'RUNNING' OR NEW.admission <> OLD.admission))
-    EXECUTE FUNCTION leasehold_execution_updated();
-CREATE TRIGGER execution_identity BEFORE UPDATE ON workflow_execution
+    EXECUTE FUNCTION {schema}.leasehold_execution_updated();
+CREATE TRIGGER execution_identity BEFORE UPDATE ON {schema}.workflow_execution
     FOR EACH ROW WHEN (OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id OR OLD.request_id <> NEW.request_id)
-    EXECUTE FUNCTION leasehold_refuse('execution_identity');
+    EXECUTE FUNCTION {schema}.leasehold_refuse('execution_identity');
 
-CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON workspace_turn
+CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON {schema}.workspace_turn
     FOR EACH ROW WHEN (NEW.oldest_admission > OLD.oldest_admission OR NEW.stragglers <> OLD.stragglers
         OR NEW.held_at_most < OLD.held_at_most)
-    EXECUTE FUNCTION leasehold_check_shortcuts();
+    EXECUTE FUNCTION {schema}.leasehold_check_shortcuts();
 
 -- xid: the transaction that wrote the event, so that a reader that stores its snapshot finds all events that committed since.
 -- rank, line_at: set if the request entered its workspace's line.
-CREATE TABLE request_event (
+-- bytes: what the transition adds to the open bytes of the workspace: positive when the request is enqueued, negative when it ends.
+CREATE TABLE {schema}.request_event (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
     request_id uuid NOT NULL,
@@ -146,25 +176,45 @@ CREATE TABLE request_event (
     at timestamptz NOT NULL,
     rank smallint,
     line_at timestamptz,
+    bytes bigint,
     by_whom text NOT NULL,
     reason text,
     CONSTRAINT request_event_pkey PRIMARY KEY (request_id, id)
 );
 
-CREATE INDEX request_event_commit ON request_event (xid, id);
+CREATE INDEX request_event_commit ON {schema}.request_event (xid, id);
 
 -- The row with the highest id is the current one.
 -- position: events visible in this snapshot are folded into workspace_turn. round_from: no ready workspace has a lower turn.
 -- parked: workspaces whose turn row was locked; the next fold handles them.
 -- Each fold inserts a new row instead of updating, so that an index scan finds the current row in one step even while an old
 -- snapshot keeps dead ones.
-CREATE TABLE request_fold (
+CREATE TABLE {schema}.request_fold (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     position pg_snapshot NOT NULL,
     round_from bigint NOT NULL,
     parked uuid[] NOT NULL DEFAULT '{}',
-    cluster bigint NOT NULL DEFAULT (leasehold_cluster()),
+    cluster bigint NOT NULL DEFAULT ({schema}.leasehold_cluster()),
     CONSTRAINT request_fold_pkey PRIMARY KEY (id)
 );
 
-INSERT INTO request_fold (position, round_from) VALUES (pg_current_snapshot(), 0);
+INSERT INTO {schema}.request_fold (position, round_from) VALUES (pg_current_snapshot(), 0);
+
+-- Idempotency keys that outlive their request, until their window ends. docs/adr/0024-store-errors-and-kept-keys.md explains them.
+-- params_hash: SHA-256 of the text of the params, so that a key keeps no payload.
+CREATE TABLE {schema}.kept_key (
+    workspace_id uuid NOT NULL,
+    request_id uuid NOT NULL,
+    definition_id uuid NOT NULL,
+    dedupe_until timestamptz NOT NULL,
+    key text NOT NULL,
+    params_hash bytea NOT NULL,
+    CONSTRAINT kept_key_pkey PRIMARY KEY (workspace_id, key),
+    CONSTRAINT kept_key_hash CHECK (octet_length(params_hash) = 32)
+);
+
+CREATE INDEX kept_key_until ON {schema}.kept_key (dedupe_until);
+
+CREATE TRIGGER request_key_is_free AFTER INSERT ON {schema}.workflow_execution_queue
+    FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL)
+    EXECUTE FUNCTION {schema}.leasehold_check_kept_key();

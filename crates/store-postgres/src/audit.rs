@@ -1,11 +1,10 @@
 //! The audit log in PostgreSQL: records a change in the transaction that makes it, lists and prunes entries.
 
-use crate::error::{postgres, unreadable};
+use crate::error::unreadable;
 use crate::row;
 use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::{self, OpenTransaction};
 use async_trait::async_trait;
-use deadpool_postgres::GenericClient;
 use leasehold_core::{AuditId, Timestamp};
 use leasehold_store::audit::{AuditEntry, AuditFilter, AuditRecord, AuditStore};
 use leasehold_store::{Actor, Page, Result, fresh_id};
@@ -58,14 +57,11 @@ impl AuditStore for PostgresStore {
 
 /// Adds an entry in the transaction of the change.
 pub(crate) async fn record(
-    client: &impl GenericClient,
-    context: &'static str,
+    transaction: &OpenTransaction<'_>,
     now: Option<Timestamp>,
     by: &Actor,
     record: &AuditRecord,
 ) -> Result<()> {
-    let statement = client.prepare_cached(sql!("audit/record")).await;
-    let statement = statement.map_err(postgres(context))?;
     let id: AuditId = fresh_id();
     let key = by.key().map(Uuid::from);
     let workspace = record.workspace.map(Uuid::from);
@@ -79,8 +75,10 @@ pub(crate) async fn record(
         &record.target,
         &record.details,
     ];
-    let added = client.execute(&statement, params).await;
-    added.map(drop).map_err(postgres(context))
+    transaction
+        .execute(sql!("audit/record"), params)
+        .await
+        .map(drop)
 }
 
 impl PostgresStore {
@@ -89,16 +87,16 @@ impl PostgresStore {
         &self,
         context: &'static str,
         by: &Actor,
-        sql: &str,
+        sql: &'static str,
         params: &Params<'_>,
         read: impl FnOnce(Option<&Row>) -> Result<(T, Option<AuditRecord>)>,
     ) -> Result<T> {
         let mut client = transaction::connection(self, context).await?;
-        let open = OpenTransaction::begin(&mut client, context).await?;
+        let open = OpenTransaction::begin(&mut client).await?;
         let rows = open.many(sql, params).await?;
         let (answer, change) = read(rows.first())?;
         if let Some(change) = change {
-            record(&open.inner, context, self.given_now(), by, &change).await?;
+            record(&open, self.given_now(), by, &change).await?;
         }
         open.commit().await?;
         Ok(answer)

@@ -1,14 +1,14 @@
 //! Definitions and their versions in PostgreSQL.
 
 use crate::audit;
-use crate::error::{postgres, unreadable};
+use crate::error::unreadable;
 use crate::job::row::JsonIn;
 use crate::queue_access::{self, QueuesPrepared};
 use crate::row;
+use crate::session::Session;
 use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
 use async_trait::async_trait;
-use deadpool_postgres::GenericClient;
 use leasehold_core::duration::millis;
 use leasehold_core::limits::CATALOG_ROW_BYTES;
 use leasehold_core::{DefinitionId, JsonText, VersionId, WorkspaceId};
@@ -31,7 +31,7 @@ impl DefinitionStore for PostgresStore {
     ) -> Result<DefinitionCreated> {
         let context = "definition_create";
         let mut client = connection(self, context).await?;
-        let transaction = queue_access::begin(&mut client, context).await?;
+        let transaction = OpenTransaction::begin(&mut client).await?;
         let params: &Params<'_> = &[&self.given_now(), &new.id.0, &new.workspace.0, &new.name];
         let row = transaction.one(sql!("definition/create"), params).await?;
         if row.get::<_, Option<Uuid>>("id").is_none() {
@@ -44,9 +44,9 @@ impl DefinitionStore for PostgresStore {
             return Ok(DefinitionCreated::QuotaExceeded);
         }
         let created = row::definition(&row)?;
-        let (inner, now) = (&transaction.inner, self.given_now());
+        let now = self.given_now();
         let change = AuditRecord::definition_create(&created);
-        audit::record(inner, context, now, by, &change).await?;
+        audit::record(&transaction, now, by, &change).await?;
         transaction.commit().await?;
         Ok(DefinitionCreated::Created(created))
     }
@@ -120,7 +120,7 @@ impl DefinitionStore for PostgresStore {
     async fn version_publish(&self, new: &NewVersion, by: &Actor) -> Result<VersionPublished> {
         let context = "version_publish";
         let mut client = connection(self, context).await?;
-        let transaction = queue_access::begin(&mut client, context).await?;
+        let transaction = OpenTransaction::begin(&mut client).await?;
         let mut grants = QueueGrants::default();
         if !new.body.task_queues().is_empty() {
             match queue_access::prepare(self, &transaction, new).await? {
@@ -138,9 +138,9 @@ impl DefinitionStore for PostgresStore {
             return Ok(VersionPublished::QuotaExceeded);
         }
         if let Some(version) = &published {
-            let (inner, now) = (&transaction.inner, self.given_now());
+            let now = self.given_now();
             let change = AuditRecord::version_publish(version, &grants);
-            audit::record(inner, context, now, by, &change).await?;
+            audit::record(&transaction, now, by, &change).await?;
             transaction.commit().await?;
         }
         Ok(VersionPublished::of(published))
@@ -233,18 +233,15 @@ impl PostgresStore {
     /// Returns a version like [`PostgresStore::version`], reading on `client`: a caller that holds a connection must not wait for a second.
     pub(crate) async fn version_by(
         &self,
-        client: &impl GenericClient,
-        context: &'static str,
+        session: Session<'_>,
         workspace: WorkspaceId,
         id: VersionId,
     ) -> Result<Option<Arc<CachedVersion>>> {
         if let Some(cached) = self.versions.get(workspace, id) {
             return Ok(Some(cached));
         }
-        let row = client
-            .query_opt(sql!("version/get"), &[&workspace.0, &id.0])
-            .await
-            .map_err(postgres(context))?;
+        let sql = sql!("version/get");
+        let row = session.maybe(sql, &[&workspace.0, &id.0]).await?;
         self.cache(row)
     }
 

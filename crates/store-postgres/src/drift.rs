@@ -57,7 +57,7 @@ impl DriftStore for PostgresStore {
 
     async fn drift_repair(&self, repair: &DriftRepair<'_>) -> Result<Repaired> {
         let mut client = connection(self, REPAIR).await?;
-        let transaction = OpenTransaction::begin(&mut client, REPAIR).await?;
+        let transaction = OpenTransaction::begin(&mut client).await?;
         let outcome = match repair.drift.kind {
             DriftKind::RequestWithoutExecution => {
                 restore_execution(self, &transaction, repair.drift).await

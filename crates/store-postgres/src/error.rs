@@ -64,18 +64,21 @@ pub(crate) fn pool(context: &'static str) -> impl Fn(PoolError) -> Error {
     }
 }
 
-/// Maps like [`postgres`], for reads of the tables of applied migrations and functions, which a role may lack the privilege for.
-pub(crate) fn schema_record(context: &'static str) -> impl Fn(tokio_postgres::Error) -> Error {
-    move |error| {
-        let text = match error.as_db_error() {
-            Some(db) if *db.code() == SqlState::INSUFFICIENT_PRIVILEGE => format!(
-                "cannot read the schema version: the role that Leasehold connects as lacks a privilege ({}); \
-                 run GRANT SELECT ON leasehold_migration, leasehold_function TO that role",
-                db.message()
-            ),
-            _ => return postgres(context)(error),
-        };
-        Error::new(context, ErrorKind::Schema(text)).because(error)
+/// Names the missing privilege if a read of the tables of applied migrations and functions failed for it.
+pub(crate) fn schema_record(error: Error) -> Error {
+    let source = error.source.as_deref();
+    let source = source.and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
+    let text = match source.and_then(tokio_postgres::Error::as_db_error) {
+        Some(db) if *db.code() == SqlState::INSUFFICIENT_PRIVILEGE => format!(
+            "cannot read the schema version: the role that Leasehold connects as lacks a privilege ({}); run GRANT USAGE ON SCHEMA … TO that \
+             role and GRANT SELECT ON ….leasehold_migration, ….leasehold_function TO that role, with the name of store.schema",
+            db.message()
+        ),
+        _ => return error,
+    };
+    Error {
+        kind: ErrorKind::Schema(text),
+        ..error
     }
 }
 

@@ -1,9 +1,10 @@
 //! Executions in PostgreSQL: reads them, and ends them together with their requests.
 
-use crate::error::{busy, postgres};
+use crate::error::busy;
 use crate::lock_wait::BRIEF_PAUSES;
 use crate::pool;
 use crate::row::{self, PgRecord};
+use crate::session::Session;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::OpenTransaction;
 use async_trait::async_trait;
@@ -16,7 +17,6 @@ use leasehold_store::graph::EndedExecution;
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::collections::{HashMap, HashSet};
 use tokio::time::sleep;
-use tokio_postgres::{GenericClient, Statement};
 use uuid::Uuid;
 
 const CONTEXT: &str = "execution_finish";
@@ -178,20 +178,16 @@ impl PostgresStore {
         ends: &FinishColumns<'_>,
     ) -> Result<(FinishOutcomes, FinishOutcomes)> {
         let mut client = pool::take(&self.pool, CONTEXT).await?;
-        let statement = client
-            .prepare_cached(sql!("execution/finish"))
-            .await
-            .map_err(postgres(CONTEXT))?;
         let now = self.given_now();
-        let mut finished = end_dispatched(now, &***client, &statement, by, ends).await?;
+        let mut finished = end_dispatched(now, client.session(), by, ends).await?;
         if finished.len() < ends.ids.len() {
-            let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+            let transaction = OpenTransaction::begin(&mut client).await?;
             let lock = sql!("execution/lock_free");
-            finished.extend(end_any(now, &*transaction, lock, &statement, by, ends).await?);
-            transaction.commit().await.map_err(postgres(CONTEXT))?;
+            finished.extend(end_any(now, transaction.session(), lock, by, ends).await?);
+            transaction.commit().await?;
         }
         let known = if finished.len() < ends.ids.len() {
-            unfinished(&***client, ends, &finished).await?
+            unfinished(client.session(), ends, &finished).await?
         } else {
             HashMap::new()
         };
@@ -210,22 +206,19 @@ pub(crate) async fn finish_within(
 ) -> Result<Vec<EndedExecution>> {
     let mut ends = FinishColumns::default();
     finishes.iter().for_each(|finish| ends.push(finish));
-    let statement = transaction.prepare(sql!("execution/finish")).await?;
-    let client = &*transaction.inner;
+    let session = transaction.session();
     let now = Some(moment);
     if ends.ids.len() > 1 {
         // Locks all requests first, in one order whatever their status.
-        transaction
-            .many(sql!("execution/lock"), &[&ends.ids])
-            .await?;
+        session.many(sql!("execution/lock"), &[&ends.ids]).await?;
     }
-    let mut finished = end_dispatched(now, client, &statement, by, &ends).await?;
+    let mut finished = end_dispatched(now, session, by, &ends).await?;
     if finished.len() < ends.ids.len() {
         let lock = sql!("execution/lock");
-        finished.extend(end_any(now, client, lock, &statement, by, &ends).await?);
+        finished.extend(end_any(now, session, lock, by, &ends).await?);
     }
     if finished.len() < ends.ids.len() {
-        let known = unfinished(client, &ends, &finished).await?;
+        let known = unfinished(session, &ends, &finished).await?;
         if known.values().any(|one| *one == ExecutionFinished::Busy) {
             return Err(busy(CONTEXT));
         }
@@ -252,39 +245,29 @@ pub(crate) async fn lock_request(
 /// Ends RUNNING executions whatever the status of their requests. `lock` is the statement that locks the requests first.
 async fn end_any(
     now: Option<Timestamp>,
-    transaction: &impl GenericClient,
-    lock: &str,
-    statement: &Statement,
+    session: Session<'_>,
+    lock: &'static str,
     by: &str,
     ends: &FinishColumns<'_>,
 ) -> Result<FinishOutcomes> {
-    transaction
-        .query(lock, &[&ends.ids])
-        .await
-        .map_err(postgres(CONTEXT))?;
+    session.many(lock, &[&ends.ids]).await?;
     for step in [
         sql!("execution/pass_claimed"),
         sql!("execution/pass_dispatched"),
     ] {
-        transaction
-            .execute(step, &[&now, &by, &ends.ids])
-            .await
-            .map_err(postgres(CONTEXT))?;
+        session.execute(step, &[&now, &by, &ends.ids]).await?;
     }
-    end_dispatched(now, transaction, statement, by, ends).await
+    end_dispatched(now, session, by, ends).await
 }
 
 /// Returns why executions were not finished; those that do not exist are left out. One that still runs is locked, or belongs to no request: an
 /// error.
 async fn unfinished(
-    client: &impl GenericClient,
+    session: Session<'_>,
     ends: &FinishColumns<'_>,
     finished: &FinishOutcomes,
 ) -> Result<FinishOutcomes> {
-    let rows = client
-        .query(sql!("execution/exists"), &[&ends.ids])
-        .await
-        .map_err(postgres(CONTEXT))?;
+    let rows = session.many(sql!("execution/exists"), &[&ends.ids]).await?;
     rows.iter()
         .filter(|row| !finished.contains_key(&row.get::<_, Uuid>("id")))
         .map(
@@ -303,14 +286,13 @@ async fn unfinished(
 
 async fn end_dispatched(
     now: Option<Timestamp>,
-    client: &impl GenericClient,
-    statement: &Statement,
+    session: Session<'_>,
     by: &str,
     ends: &FinishColumns<'_>,
 ) -> Result<FinishOutcomes> {
-    let rows = client
-        .query(
-            statement,
+    let rows = session
+        .many(
+            sql!("execution/finish"),
             &[
                 &now,
                 &by,
@@ -322,8 +304,7 @@ async fn end_dispatched(
                 &POISONED_AFTER_CRASHES.cast_signed(),
             ],
         )
-        .await
-        .map_err(postgres(CONTEXT))?;
+        .await?;
     rows.iter()
         .map(|row| {
             let outcome = ExecutionFinished::Finished {

@@ -4,10 +4,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::error::{postgres, schema_record};
+use crate::error::schema_record;
+use crate::session::{Params, Session};
+use crate::transaction::OpenTransaction;
 use leasehold_store::sql;
-use leasehold_store::{MigrationState, MigrationStatus, Result, Script, StepKind, checksum};
-use tokio_postgres::GenericClient;
+use leasehold_store::{
+    MigrationState, MigrationStatus, Result, Script, StepKind, checksum, header_number,
+};
 
 const DELETE_RECORD: &str = sql!("migration/delete_function_record");
 const GUARD: &str = sql!("migration/guard_function");
@@ -101,28 +104,7 @@ fn arguments_of(text: &str) -> Vec<&str> {
 
 /// Parses the second line of a function's file, `-- release: 1`. A file without it does not compile.
 const fn release(text: &str) -> u32 {
-    const MARK: &[u8] = b"-- release: ";
-    let text = text.as_bytes();
-    let mut at = 0;
-    while text[at] != b'\n' {
-        at += 1;
-    }
-    at += 1;
-    let mut mark = 0;
-    while mark < MARK.len() {
-        assert!(
-            text[at] == MARK[mark],
-            "the second line must be `-- release: N`"
-        );
-        at += 1;
-        mark += 1;
-    }
-    let mut release = 0;
-    while text[at] != b'\n' && text[at] != b'\r' {
-        assert!(text[at].is_ascii_digit(), "the release must be an integer");
-        release = release * 10 + (text[at] - b'0') as u32;
-        at += 1;
-    }
+    let release = header_number(text, "-- release: ");
     assert!(release > 0, "the release must be at least 1");
     release
 }
@@ -210,6 +192,8 @@ impl<'a> Functions<'a> {
             number,
             name: name.to_owned(),
             state,
+            compatible_from: None,
+            applied_by: None,
         };
         let known = self.all().map(|function| {
             let SqlFunction { name, release, .. } = *function;
@@ -262,7 +246,7 @@ impl<'a> Functions<'a> {
 
 /// Applies the pending ones of these functions. The caller must hold the migration lock.
 pub(crate) async fn apply(
-    client: &impl GenericClient,
+    transaction: &OpenTransaction<'_>,
     script: &Script<'_>,
     functions: &[SqlFunction],
     pending: &[MigrationStatus],
@@ -272,10 +256,8 @@ pub(crate) async fn apply(
         .iter()
         .filter(|f| pending.iter().any(named(f.name)))
     {
-        client
-            .batch_execute(&function.step(script))
-            .await
-            .map_err(postgres(function.name))?;
+        let step = function.step(script);
+        transaction.script(function.name, &step).await?;
     }
     Ok(())
 }
@@ -293,16 +275,14 @@ pub(crate) fn check_bodies(script: &Script<'_>, switch: &str) -> String {
 
 /// Reads the functions that the database records as applied. Those in `functions` must also match in signature.
 pub(crate) async fn applied(
-    client: &impl GenericClient,
+    session: Session<'_>,
     functions: Functions<'_>,
-    context: &'static str,
 ) -> Result<Vec<AppliedFunction>> {
     let names: Vec<&str> = functions.all().map(|function| function.name).collect();
     let signatures: Vec<String> = functions.all().map(SqlFunction::signature).collect();
-    let rows = client
-        .query(sql!("migration/list_function"), &[&names, &signatures])
-        .await
-        .map_err(schema_record(context))?;
+    let params: &Params<'_> = &[&names, &signatures];
+    let rows = session.many(sql!("migration/list_function"), params).await;
+    let rows = rows.map_err(schema_record)?;
     let row = |row: &tokio_postgres::Row| AppliedFunction {
         name: row.get("name"),
         release: row.get("release"),

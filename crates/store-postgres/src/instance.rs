@@ -1,10 +1,12 @@
 //! Server instances in PostgreSQL, as of their last heartbeat.
 
+use crate::migrate::MIGRATIONS;
 use crate::row;
+use crate::session::Params;
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
-use leasehold_store::Result;
-use leasehold_store::instance::{Instance, InstanceHeartbeat, InstanceStore};
+use leasehold_store::instance::{HeartbeatRecorded, Instance, InstanceHeartbeat, InstanceStore};
+use leasehold_store::{Result, last_number};
 use std::time::Duration;
 
 /// Upper bound of the retention, 1,000 years: more would exceed the range of PostgreSQL's timestamps.
@@ -16,22 +18,23 @@ impl InstanceStore for PostgresStore {
         &self,
         beat: &InstanceHeartbeat,
         forget_after: Duration,
-    ) -> Result<()> {
+    ) -> Result<HeartbeatRecorded> {
         let forget_after = forget_after.min(MAX_RETENTION);
-        self.heartbeat(
-            "instance_heartbeat",
-            sql!("instance/heartbeat"),
-            &[
-                &self.given_now(),
-                &beat.id,
-                &beat.version,
-                &beat.dispatches,
-                &beat.listens,
-                &row::micros(forget_after),
-            ],
-        )
-        .await
-        .map(drop)
+        let params: &Params<'_> = &[
+            &self.given_now(),
+            &beat.id,
+            &beat.version,
+            &beat.dispatches,
+            &beat.listens,
+            &row::micros(forget_after),
+        ];
+        let rows = self
+            .heartbeat("instance_heartbeat", sql!("instance/heartbeat"), params)
+            .await?;
+        let needed = rows.first().map(|row| row.get("compatible_from"));
+        let needed: i32 = needed.unwrap_or_default();
+        let last = last_number(MIGRATIONS);
+        Ok(HeartbeatRecorded::by(last, needed.unsigned_abs()))
     }
 
     async fn instance_deregister(&self, id: &str) -> Result<()> {

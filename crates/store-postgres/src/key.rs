@@ -20,7 +20,7 @@ use uuid::Uuid;
 impl KeyStore for PostgresStore {
     async fn key_create(&self, new: &NewKey, by: &Actor) -> Result<KeyCreated> {
         let mut client = transaction::connection(self, "key_create").await?;
-        let open = OpenTransaction::begin(&mut client, "key_create").await?;
+        let open = OpenTransaction::begin(&mut client).await?;
         let created = self.insert_key(&open, new).await?;
         if let Some(created) = &created {
             self.record(&open, by, &AuditRecord::key_create(created))
@@ -38,7 +38,7 @@ impl KeyStore for PostgresStore {
             return Err(Error::new(CONTEXT, ErrorKind::Value(problem.to_owned())));
         }
         let mut client = transaction::connection(self, CONTEXT).await?;
-        let open = OpenTransaction::begin(&mut client, CONTEXT).await?;
+        let open = OpenTransaction::begin(&mut client).await?;
         open.many(sql!("key/lock_first"), &[]).await?;
         let now = self.given_now();
         let found = open.one(sql!("key/has_admin"), &[&now]).await?;
@@ -56,7 +56,7 @@ impl KeyStore for PostgresStore {
 
     async fn key_rotate(&self, rotation: &KeyRotation, by: &Actor) -> Result<KeyRotated> {
         let mut client = transaction::connection(self, "key_rotate").await?;
-        let open = OpenTransaction::begin(&mut client, "key_rotate").await?;
+        let open = OpenTransaction::begin(&mut client).await?;
         // The row first: other rotations must not wait while this one waits for the row.
         let old = self.lock_key(&open, rotation.id).await?;
         open.many(sql!("key/lock_first"), &[]).await?;
@@ -126,7 +126,7 @@ impl KeyStore for PostgresStore {
 
     async fn key_revoke(&self, id: KeyId, by: &Actor) -> Result<Option<Key>> {
         let mut client = transaction::connection(self, "key_revoke").await?;
-        let open = OpenTransaction::begin(&mut client, "key_revoke").await?;
+        let open = OpenTransaction::begin(&mut client).await?;
         let Some(found) = self.lock_key(&open, id).await? else {
             return Ok(None);
         };
@@ -139,7 +139,7 @@ impl KeyStore for PostgresStore {
     async fn key_revoke_unless_last(&self, id: KeyId, by: &Actor) -> Result<KeyRevoked> {
         const CONTEXT: &str = "key_revoke_unless_last";
         let mut client = transaction::connection(self, CONTEXT).await?;
-        let open = OpenTransaction::begin(&mut client, CONTEXT).await?;
+        let open = OpenTransaction::begin(&mut client).await?;
         let Some(found) = self.lock_key(&open, id).await? else {
             return Ok(KeyRevoked::NotFound);
         };
@@ -220,7 +220,7 @@ impl PostgresStore {
         by: &Actor,
         change: &AuditRecord,
     ) -> Result<()> {
-        audit::record(&open.inner, open.context, self.given_now(), by, change).await
+        audit::record(open, self.given_now(), by, change).await
     }
 }
 

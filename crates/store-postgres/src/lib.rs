@@ -1,4 +1,4 @@
-//! The PostgreSQL store: implements the store port on PostgreSQL 14 or newer. Knows SQL, and nothing of HTTP or engines.
+//! The PostgreSQL store: implements the store port on PostgreSQL 14 to 18. Knows SQL, and nothing of HTTP or engines.
 //!
 //! SQL is in `sql/<noun>/<verb>.sql`, one statement a file, in `sql/functions/` and in `migrations/`. `docs/adr/0001-the-claim.md` explains
 //! how claiming works and why.
@@ -28,6 +28,8 @@ mod queue;
 mod queue_access;
 mod request;
 mod row;
+mod schema;
+mod session;
 mod snapshot;
 mod store;
 mod stream_position;
@@ -50,5 +52,6 @@ pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes
     "key/columns",
     "queue/columns",
     "request/columns",
-    "request/given",
+    "request/given";
+    "schema" => schema::DEFAULT_SCHEMA,
 ];

@@ -140,7 +140,7 @@ async fn run<H: NotificationHandler>(address: Address, handler: Arc<H>, mut comm
     let mut backoff = MIN_BACKOFF;
     let channel = H::CHANNEL;
     loop {
-        match timeout(RESPONSE_TIMEOUT, Session::open(&address, &handler)).await {
+        match timeout(RESPONSE_TIMEOUT, ListenSession::open(&address, &handler)).await {
             Ok(Ok(mut session)) => {
                 backoff = MIN_BACKOFF;
                 // Notifications were missed while there was no connection.
@@ -192,7 +192,7 @@ enum LockOutcome {
 }
 
 /// A connection that listens.
-struct Session<H> {
+struct ListenSession<H> {
     handler: Arc<H>,
     client: Client,
     arm: Statement,
@@ -215,7 +215,7 @@ fn every(period: Duration) -> Interval {
     ticks
 }
 
-impl<H: NotificationHandler> Session<H> {
+impl<H: NotificationHandler> ListenSession<H> {
     async fn open(address: &Address, handler: &Arc<H>) -> Result<Self, Error> {
         let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
         let (sender, notified) = mpsc::unbounded_channel();

@@ -10,6 +10,9 @@ pub struct PostgresOptions {
     /// `postgres://user:password@host:port/database`. The parameters `sslmode` and `sslrootcert` mean the same as for libpq: for example
     /// `?sslmode=verify-full&sslrootcert=/etc/ca.pem` requires TLS and verifies certificate and host name.
     pub url: String,
+    /// The schema that contains Leasehold's tables and functions; migrations create it. Locks and notifications are those of the database, so an
+    /// installation needs a database of its own.
+    pub schema: String,
     /// CA certificates in PEM that the server's certificate must be signed by. Requires TLS and verifies the host name, unless the URL has
     /// `sslmode=verify-ca`. None: as the URL says.
     pub tls_ca: Option<Vec<u8>>,
@@ -33,6 +36,7 @@ impl PostgresOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            schema: "leasehold".to_owned(),
             tls_ca: None,
             max_connections: 10,
             connect_timeout: Duration::from_secs(5),
@@ -56,6 +60,7 @@ impl fmt::Debug for PostgresOptions {
             .find(|scheme| self.url.starts_with(scheme));
         f.debug_struct("PostgresOptions")
             .field("url", &format_args!("{}…", scheme.unwrap_or_default()))
+            .field("schema", &self.schema)
             .field("tls_ca", &self.tls_ca.is_some())
             .field("max_connections", &self.max_connections)
             .field("connect_timeout", &self.connect_timeout)

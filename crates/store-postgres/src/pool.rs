@@ -4,6 +4,8 @@ mod watch;
 
 use crate::error;
 use crate::options::PostgresOptions;
+use crate::schema::Schema;
+use crate::session::Session;
 use crate::tls;
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
@@ -11,7 +13,6 @@ use deadpool_postgres::{
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -36,6 +37,7 @@ pub(crate) struct Address {
 #[derive(Clone, Debug)]
 pub(crate) struct Connections {
     pool: Pool,
+    schema: Schema,
     watches: Arc<Watches>,
     call_timeout: Duration,
 }
@@ -44,6 +46,9 @@ pub(crate) struct Connections {
 pub(crate) struct Connection {
     object: Object,
     watch: Option<Arc<Watch>>,
+    pub(crate) schema: Schema,
+    /// The operation that uses it.
+    pub(crate) context: &'static str,
 }
 
 fn invalid(text: String) -> Error {
@@ -100,7 +105,12 @@ impl Purpose {
 }
 
 impl Connections {
-    fn new(options: &PostgresOptions, address: Address, purpose: Purpose) -> Result<Self> {
+    fn new(
+        options: &PostgresOptions,
+        address: Address,
+        schema: Schema,
+        purpose: Purpose,
+    ) -> Result<Self> {
         let configure: Arc<str> = purpose.configure().into();
         let watches = Arc::new(Watches::default());
         let connector = Connector::new(address.tls, options.connect_timeout);
@@ -138,6 +148,7 @@ impl Connections {
             .map_err(|error| invalid(error.to_string()))?;
         Ok(Self {
             pool,
+            schema,
             watches,
             call_timeout: options.call_timeout,
         })
@@ -153,7 +164,24 @@ impl Connections {
         if let Some(watch) = &watch {
             watch.begin(context, self.call_timeout);
         }
-        Connection { object, watch }
+        Connection {
+            object,
+            watch,
+            schema: self.schema.clone(),
+            context,
+        }
+    }
+}
+
+impl Connection {
+    /// Returns a session, each of whose statements is a transaction.
+    pub(crate) fn session(&self) -> Session<'_> {
+        Session::on_connection(&self.object, &self.schema, self.context)
+    }
+
+    /// Returns the driver's connection, to begin a transaction.
+    pub(crate) fn driver(&mut self) -> &mut ClientWrapper {
+        &mut self.object
     }
 }
 
@@ -162,20 +190,6 @@ impl Drop for Connection {
         if let Some(watch) = &self.watch {
             watch.end();
         }
-    }
-}
-
-impl Deref for Connection {
-    type Target = Object;
-
-    fn deref(&self) -> &Object {
-        &self.object
-    }
-}
-
-impl DerefMut for Connection {
-    fn deref_mut(&mut self) -> &mut Object {
-        &mut self.object
     }
 }
 
@@ -195,9 +209,10 @@ async fn run(
 pub(crate) fn build(
     options: &PostgresOptions,
     address: Address,
+    schema: Schema,
     purpose: Purpose,
 ) -> Result<Connections> {
-    Connections::new(options, address, purpose)
+    Connections::new(options, address, schema, purpose)
 }
 
 /// Takes a connection for the operation `context`; waits for one if all are in use.

@@ -1,12 +1,12 @@
 //! Reads and updates queues and their limits.
 
 use crate::audit;
-use crate::error::postgres;
 use crate::job::{queue_cache, row as job_row};
 use crate::pool;
 use crate::queue_access;
 use crate::row::{self, micros};
 use crate::store::{PostgresStore, sql};
+use crate::transaction::OpenTransaction;
 use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
 use leasehold_core::lease::bounded;
@@ -24,7 +24,7 @@ impl QueueStore for PostgresStore {
     async fn queue_update(&self, name: &str, change: &QueueChange, by: &Actor) -> Result<Queue> {
         let context = "queue_update";
         let mut client = pool::take(&self.pool, context).await?;
-        let transaction = queue_access::begin(&mut client, context).await?;
+        let transaction = OpenTransaction::begin(&mut client).await?;
         let id = queue_cache::ensure_in(self, &transaction, name).await?;
         transaction.one(sql!("queue/lock"), &[&id]).await?;
         let row = transaction
@@ -47,9 +47,9 @@ impl QueueStore for PostgresStore {
                 ],
             )
             .await?;
-        let (inner, now) = (&transaction.inner, self.given_now());
+        let now = self.given_now();
         let record = AuditRecord::queue_update(name, change);
-        audit::record(inner, context, now, by, &record).await?;
+        audit::record(&transaction, now, by, &record).await?;
         transaction.commit().await?;
         self.job_notifier.wake();
         job_row::queue(&row)
@@ -153,22 +153,15 @@ impl QueueStore for PostgresStore {
     async fn job_limit_set(&self, limit: Option<u32>, by: &Actor) -> Result<()> {
         let context = "job_limit_set";
         let mut client = pool::take(&self.pool, context).await?;
-        let transaction = client.transaction().await.map_err(postgres(context))?;
-        transaction
-            .query_one(sql!("job/limit_lock"), &[])
-            .await
-            .map_err(postgres(context))?;
+        let transaction = OpenTransaction::begin(&mut client).await?;
+        transaction.one(sql!("job/limit_lock"), &[]).await?;
         transaction
             .execute(sql!("job/limit_set"), &[&limit_column(limit)])
-            .await
-            .map_err(postgres(context))?;
-        transaction
-            .query_one(sql!("job/notify"), &[])
-            .await
-            .map_err(postgres(context))?;
+            .await?;
+        transaction.one(sql!("job/notify"), &[]).await?;
         let record = AuditRecord::job_limit_set(limit);
-        audit::record(&transaction, context, self.given_now(), by, &record).await?;
-        transaction.commit().await.map_err(postgres(context))?;
+        audit::record(&transaction, self.given_now(), by, &record).await?;
+        transaction.commit().await?;
         self.job_notifier.wake();
         Ok(())
     }

@@ -1,12 +1,11 @@
 //! Which workspaces may use a queue: what publishing a graph creates and shares, and the sharing that an administrator sets.
 
 use crate::audit;
-use crate::error::postgres;
 use crate::job::queue_cache;
 use crate::row;
+use crate::session::Session;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
-use deadpool_postgres::{GenericClient, Object};
 use leasehold_core::WorkspaceId;
 use leasehold_core::queue_access::{
     Publisher, QueueAccess, QueueGrants, QueueRefusal, plan_publish,
@@ -16,7 +15,7 @@ use leasehold_store::definition::NewVersion;
 use leasehold_store::queue::{QueueOwnership, QueueShared, SharedWith};
 use leasehold_store::{Actor, Error, ErrorKind, Result};
 use std::collections::{HashMap, HashSet};
-use tokio_postgres::{IsolationLevel, Row};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 /// How often publishing retries when others create the same queues at the same time.
@@ -30,18 +29,6 @@ pub(crate) enum QueuesPrepared {
     DefinitionNotFound,
     /// The graph is refused; nothing was written.
     Refused(QueueRefusal),
-}
-
-/// Begins a transaction that sees what others committed while it waited for a lock, whatever the database's default isolation is.
-pub(crate) async fn begin<'a>(
-    client: &'a mut Object,
-    context: &'static str,
-) -> Result<OpenTransaction<'a>> {
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::ReadCommitted);
-    let inner = transaction.start().await.map_err(postgres(context))?;
-    Ok(OpenTransaction { inner, context })
 }
 
 /// Creates and shares the queues of a version that is about to be published. Holds the lock of the workspace's queues until the transaction ends, so that
@@ -70,13 +57,7 @@ pub(crate) async fn prepare(
     };
     let mut created = Vec::new();
     for _ in 0..MAX_TRIES {
-        let found = access(
-            &transaction.inner,
-            transaction.context,
-            new.workspace,
-            &queues,
-        )
-        .await?;
+        let found = access(transaction.session(), new.workspace, &queues).await?;
         let access = |queue: &str| *found.get(queue).unwrap_or(&QueueAccess::Unknown);
         let plan = match plan_publish(new.publisher, &queues, access, owned) {
             Ok(plan) => plan,
@@ -104,15 +85,13 @@ pub(crate) async fn prepare(
 
 /// Returns the access of a workspace to these queues; unknown queues are left out.
 async fn access(
-    client: &impl GenericClient,
-    context: &'static str,
+    session: Session<'_>,
     workspace: WorkspaceId,
     queues: &[&str],
 ) -> Result<HashMap<String, QueueAccess>> {
-    let rows = client
-        .query(sql!("queue/access"), &[&workspace.0, &queues])
-        .await
-        .map_err(postgres(context))?;
+    let rows = session
+        .many(sql!("queue/access"), &[&workspace.0, &queues])
+        .await?;
     let access = |row: &Row| {
         let owner = row.get::<_, Option<Uuid>>("owner_id").map(WorkspaceId);
         let access = QueueAccess::of(workspace, owner, row.get("is_shared"));
@@ -123,13 +102,12 @@ async fn access(
 
 /// Returns those of the queues that a workspace may not use.
 pub(crate) async fn refused(
-    client: &impl GenericClient,
-    context: &'static str,
+    session: Session<'_>,
     workspace: WorkspaceId,
     queues: &HashSet<String>,
 ) -> Result<HashSet<String>> {
     let names: Vec<&str> = queues.iter().map(String::as_str).collect();
-    let found = access(client, context, workspace, &names).await?;
+    let found = access(session, workspace, &names).await?;
     let is_refused = |queue: &&String| {
         let access = found.get(*queue).unwrap_or(&QueueAccess::Unknown);
         !access.is_permitted()
@@ -153,7 +131,7 @@ pub(crate) async fn share(
         },
     };
     let mut client = connection(store, context).await?;
-    let transaction = begin(&mut client, context).await?;
+    let transaction = OpenTransaction::begin(&mut client).await?;
     let id = queue_cache::ensure_in(store, &transaction, name).await?;
     let is_all = *with == SharedWith::All;
     transaction
@@ -169,9 +147,8 @@ pub(crate) async fn share(
         .one(sql!("queue/ownership"), &[&[name].as_slice()])
         .await?;
     let shared = ownership(&shared);
-    let (inner, now) = (&transaction.inner, store.given_now());
     let change = AuditRecord::queue_share(&shared);
-    audit::record(inner, context, now, by, &change).await?;
+    audit::record(&transaction, store.given_now(), by, &change).await?;
     transaction.commit().await?;
     Ok(QueueShared::Shared(shared))
 }

@@ -1,22 +1,22 @@
 //! The store: holds the connection pool, and runs a statement on one of its connections. Knows no table.
 
-use crate::error::postgres;
 use crate::graph::UnendedExecutions;
 use crate::job::Jobs;
 use crate::job::expiry_scan::ExpiryScan;
 use crate::job::notification::JobNotifier;
 use crate::notification::Notifier;
 use crate::options::PostgresOptions;
-use crate::pool::{self, Connection, Connections, Purpose};
+use crate::pool::{self, Connections, Purpose};
 use crate::prune::PruneScan;
+use crate::schema::Schema;
 use leasehold_core::Timestamp;
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
 use leasehold_store::{Clock, Result};
 use std::sync::{Arc, Mutex};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::Row;
 
+pub(crate) use crate::session::Params;
 /// The text of `sql/<noun>/<verb>.sql`.
 pub(crate) use leasehold_store::sql;
 
@@ -38,15 +38,14 @@ pub struct PostgresStore {
     clock: Clock,
 }
 
-pub(crate) type Params<'a> = [&'a (dyn ToSql + Sync)];
-
 impl PostgresStore {
     /// Creates the store without connecting; the first operation connects. Call [`schema_migrate`](leasehold_store::SchemaStore::schema_migrate) before other operations.
     pub fn new(options: &PostgresOptions) -> Result<Self> {
         let address = pool::address(options)?;
+        let schema = Schema::new(&options.schema)?;
         Ok(Self {
-            pool: pool::build(options, address.clone(), Purpose::Calls)?,
-            heartbeats: pool::build(options, address.clone(), Purpose::Heartbeats)?,
+            pool: pool::build(options, address.clone(), schema.clone(), Purpose::Calls)?,
+            heartbeats: pool::build(options, address.clone(), schema, Purpose::Heartbeats)?,
             notifier: Arc::new(Notifier::new(options.notify.then_some(address.clone()))),
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
@@ -71,50 +70,31 @@ impl PostgresStore {
         self.clock.now()
     }
 
-    async fn prepare(&self, context: &'static str, sql: &str) -> Result<(Connection, Statement)> {
-        let client = pool::take(&self.pool, context).await?;
-        let statement = client
-            .prepare_cached(sql)
-            .await
-            .map_err(postgres(context))?;
-        Ok((client, statement))
-    }
-
     /// Runs a statement on a connection for heartbeats, so that it does not wait for calls.
     pub(crate) async fn heartbeat(
         &self,
         context: &'static str,
-        sql: &str,
+        sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
         let client = pool::take(&self.heartbeats, context).await?;
-        let statement = client
-            .prepare_cached(sql)
-            .await
-            .map_err(postgres(context))?;
-        client
-            .query(&statement, params)
-            .await
-            .map_err(postgres(context))
+        client.session().many(sql, params).await
     }
 
     pub(crate) async fn many(
         &self,
         context: &'static str,
-        sql: &str,
+        sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
-        let (client, statement) = self.prepare(context, sql).await?;
-        client
-            .query(&statement, params)
-            .await
-            .map_err(postgres(context))
+        let client = pool::take(&self.pool, context).await?;
+        client.session().many(sql, params).await
     }
 
     pub(crate) async fn maybe(
         &self,
         context: &'static str,
-        sql: &str,
+        sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Option<Row>> {
         Ok(self.many(context, sql, params).await?.into_iter().next())
@@ -123,26 +103,20 @@ impl PostgresStore {
     pub(crate) async fn one(
         &self,
         context: &'static str,
-        sql: &str,
+        sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Row> {
-        let (client, statement) = self.prepare(context, sql).await?;
-        client
-            .query_one(&statement, params)
-            .await
-            .map_err(postgres(context))
+        let client = pool::take(&self.pool, context).await?;
+        client.session().one(sql, params).await
     }
 
     pub(crate) async fn execute(
         &self,
         context: &'static str,
-        sql: &str,
+        sql: &'static str,
         params: &Params<'_>,
     ) -> Result<u64> {
-        let (client, statement) = self.prepare(context, sql).await?;
-        client
-            .execute(&statement, params)
-            .await
-            .map_err(postgres(context))
+        let client = pool::take(&self.pool, context).await?;
+        client.session().execute(sql, params).await
     }
 }

@@ -1,15 +1,20 @@
-//! Runs prepared statements in one transaction, for operations that need more than one statement. Knows no table.
+//! One transaction, for operations that need more than one statement. Knows no table.
 
 use crate::error::postgres;
 use crate::pool::{self, Connection};
-use crate::store::{Params, PostgresStore};
-use deadpool_postgres::{Object, Transaction};
+use crate::schema::Schema;
+use crate::session::{Params, Session};
+use crate::store::PostgresStore;
+use bytes::Bytes;
+use deadpool_postgres::Transaction;
+use futures::{SinkExt, pin_mut};
 use leasehold_store::Result;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::{IsolationLevel, Row};
 
 /// An open transaction of the operation `context`; rolled back if it is dropped.
 pub(crate) struct OpenTransaction<'a> {
-    pub(crate) inner: Transaction<'a>,
+    inner: Transaction<'a>,
+    schema: Schema,
     pub(crate) context: &'static str,
 }
 
@@ -19,43 +24,65 @@ pub(crate) async fn connection(store: &PostgresStore, context: &'static str) -> 
 }
 
 impl<'a> OpenTransaction<'a> {
-    pub(crate) async fn begin(client: &'a mut Object, context: &'static str) -> Result<Self> {
-        let inner = client.transaction().await.map_err(postgres(context))?;
-        Ok(Self { inner, context })
+    /// Begins a transaction of the operation for which the connection was taken. It sees what others committed while it waited for a lock, whatever
+    /// the database's default isolation is.
+    pub(crate) async fn begin(client: &'a mut Connection) -> Result<Self> {
+        let (schema, context) = (client.schema.clone(), client.context);
+        let transaction = client
+            .driver()
+            .build_transaction()
+            .isolation_level(IsolationLevel::ReadCommitted);
+        let inner = transaction.start().await.map_err(postgres(context))?;
+        Ok(Self {
+            inner,
+            schema,
+            context,
+        })
     }
 
-    pub(crate) async fn prepare(&self, sql: &str) -> Result<Statement> {
-        let prepared = self.inner.prepare_cached(sql).await;
-        prepared.map_err(postgres(self.context))
+    /// Returns a session for functions that also run outside a transaction.
+    pub(crate) fn session(&self) -> Session<'_> {
+        Session::in_transaction(&self.inner, &self.schema, self.context)
     }
 
-    pub(crate) async fn query(
-        &self,
-        statement: &Statement,
-        params: &Params<'_>,
-    ) -> Result<Vec<Row>> {
-        let rows = self.inner.query(statement, params).await;
-        rows.map_err(postgres(self.context))
+    pub(crate) async fn many(&self, sql: &'static str, params: &Params<'_>) -> Result<Vec<Row>> {
+        self.session().many(sql, params).await
     }
 
-    pub(crate) async fn many(&self, sql: &str, params: &Params<'_>) -> Result<Vec<Row>> {
-        let statement = self.prepare(sql).await?;
-        self.query(&statement, params).await
+    pub(crate) async fn one(&self, sql: &'static str, params: &Params<'_>) -> Result<Row> {
+        self.session().one(sql, params).await
     }
 
-    pub(crate) async fn one(&self, sql: &str, params: &Params<'_>) -> Result<Row> {
-        let statement = self.prepare(sql).await?;
-        let row = self.inner.query_one(&statement, params).await;
-        row.map_err(postgres(self.context))
+    pub(crate) async fn execute(&self, sql: &'static str, params: &Params<'_>) -> Result<u64> {
+        self.session().execute(sql, params).await
     }
 
-    pub(crate) async fn execute(&self, sql: &str, params: &Params<'_>) -> Result<u64> {
-        let statement = self.prepare(sql).await?;
-        let touched = self.inner.execute(&statement, params).await;
-        touched.map_err(postgres(self.context))
+    /// Runs a `COPY … FROM STDIN` statement with this document.
+    pub(crate) async fn copy_in(&self, sql: &'static str, document: Bytes) -> Result<()> {
+        let copied = async {
+            let statement = self
+                .inner
+                .prepare_cached(&self.schema.statement(sql))
+                .await?;
+            let sink = self.inner.copy_in::<_, Bytes>(&statement).await?;
+            pin_mut!(sink);
+            sink.send(document).await?;
+            sink.finish().await
+        };
+        copied.await.map(drop).map_err(postgres(self.context))
+    }
+
+    /// Runs a script of statements without parameters. `name`: what it is, for an error.
+    pub(crate) async fn script(&self, name: &'static str, text: &str) -> Result<()> {
+        let run = self.inner.batch_execute(&self.schema.script(text)).await;
+        run.map_err(postgres(name))
     }
 
     pub(crate) async fn commit(self) -> Result<()> {
         self.inner.commit().await.map_err(postgres(self.context))
+    }
+
+    pub(crate) async fn rollback(self) -> Result<()> {
+        self.inner.rollback().await.map_err(postgres(self.context))
     }
 }

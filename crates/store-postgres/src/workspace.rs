@@ -1,10 +1,10 @@
 //! Workspaces in PostgreSQL.
 
 use crate::audit;
-use crate::queue_access;
 use crate::request::claim;
 use crate::row;
 use crate::store::{PostgresStore, sql};
+use crate::transaction::OpenTransaction;
 use crate::transaction::connection;
 use async_trait::async_trait;
 use leasehold_core::limits::PAGE_MAX;
@@ -111,7 +111,7 @@ impl WorkspaceStore for PostgresStore {
         let context = "workspace_delete";
         let now = self.given_now();
         let mut client = connection(self, context).await?;
-        let transaction = queue_access::begin(&mut client, context).await?;
+        let transaction = OpenTransaction::begin(&mut client).await?;
         // A publish in progress may create a queue of this workspace.
         transaction.one(sql!("queue/owner_lock"), &[&id.0]).await?;
         let deleted = transaction
@@ -119,7 +119,7 @@ impl WorkspaceStore for PostgresStore {
             .await?;
         if let Some(row) = deleted.first() {
             let change = AuditRecord::workspace_delete(id, row.get("name"));
-            audit::record(&transaction.inner, context, now, by, &change).await?;
+            audit::record(&transaction, now, by, &change).await?;
         }
         transaction.commit().await?;
         self.notifier.wake_for_work(!deleted.is_empty());

@@ -3,6 +3,8 @@
 
 use crate::explain;
 use crate::support;
+use leasehold_store::sql::expand;
+use leasehold_store_postgres::INCLUDES;
 
 use leasehold_testkit::TestDatabase;
 use serde_json::Value;
@@ -95,7 +97,7 @@ async fn filled(executions: i64) -> (Client, TestDatabase) {
 async fn cost(client: &Client, (statement, types, arguments, rows, _): &Measurement) -> u64 {
     let prepare = PREPARE
         .replace("{types}", types)
-        .replace("{statement}", statement);
+        .replace("{statement}", &expand(statement, INCLUDES));
     client.batch_execute(&prepare).await.unwrap();
     let explain = EXPLAIN.replace("{arguments}", arguments);
     client.query_one(&explain, &[]).await.unwrap();

@@ -58,8 +58,8 @@ fn read(row: &Row) -> RecordedEvent {
         event: Event {
             request: RequestId(row.get("request_id")),
             workspace: WorkspaceId(row.get("workspace_id")),
-            from: status(row, "from_status"),
-            to: status(row, "to_status").unwrap(),
+            from: status(row, "from_status").map(Into::into),
+            to: status(row, "to_status").unwrap().into(),
             at: row.get("at"),
             by: row.get("by_whom"),
             reason: row.get("reason"),

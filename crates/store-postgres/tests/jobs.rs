@@ -166,7 +166,7 @@ async fn overlapping_transactions_lose_and_duplicate_no_job() {
         .collect();
     let writers: Vec<_> = (0..6_u64)
         .map(|seed| {
-            let url = database.url().to_owned();
+            let url = database.url_in("leasehold");
             tokio::spawn(async move { write_at_random(&url, seed).await })
         })
         .collect();
@@ -228,7 +228,7 @@ async fn write_at_random(url: &str, seed: u64) -> Vec<JobId> {
 async fn lease_that_expires_while_its_row_is_locked_is_lost() {
     let (store, database) = open_store().await;
     store.job_enqueue(&[job(0)]).await.unwrap();
-    let lease = Duration::from_millis(400);
+    let lease = Duration::from_secs(5);
     let taken = claim_for(&store, 1, Some(lease)).await.remove(0);
     let other = connect(&database).await;
     other.batch_execute("BEGIN").await.unwrap();

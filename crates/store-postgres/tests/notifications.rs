@@ -279,7 +279,9 @@ async fn second_waiter_takes_over_when_the_first_is_busy() {
     let waiting = keep_waiting(&first);
     while !is_silent(&second).await {}
     assert!(!arms(&second).await);
-    assert!(is_silent(&second).await, "only the first would be notified");
+    // An attempt to acquire the lock that times out on a slow machine wakes the second, too.
+    let silent = eventually(SOON, || is_silent(&second)).await;
+    assert!(silent, "only the first would be notified");
     stop_waiting(waiting).await;
     first.advance(5);
     assert_eq!(first.claim(1).await.requests.len(), 1);

@@ -129,7 +129,7 @@ async fn counts_after_a_burst_without_claims_read_only_what_is_new() {
 async fn counts_cost(client: &Client, of: &TestWorkspace) -> u64 {
     let prepare = PREPARE
         .replace("{types}", "uuid")
-        .replace("{statement}", COUNTS);
+        .replace("{statement}", &expand(COUNTS, INCLUDES));
     client.batch_execute(&prepare).await.unwrap();
     let explain = EXPLAIN.replace("{arguments}", &format!("'{}'", of.workspace));
     client.query_one(&explain, &[]).await.unwrap();

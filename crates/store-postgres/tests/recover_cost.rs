@@ -3,6 +3,8 @@
 
 use crate::explain;
 use crate::support;
+use leasehold_store::sql::expand;
+use leasehold_store_postgres::INCLUDES;
 
 use leasehold_store_conformance::{Fixture, clock};
 use serde_json::Value;
@@ -40,7 +42,7 @@ async fn recovery_skips_the_dead_entries_of_earlier_claims() {
     client.batch_execute(CONFIGURE).await.unwrap();
     let prepare = PREPARE
         .replace("{types}", "timestamptz, text, bigint, timestamptz")
-        .replace("{statement}", RECOVER);
+        .replace("{statement}", &expand(RECOVER, INCLUDES));
     client.batch_execute(&prepare).await.unwrap();
     let cost = async |from: &str| {
         let arguments = format!(

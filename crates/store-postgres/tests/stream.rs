@@ -167,7 +167,7 @@ async fn pages(store: &PostgresStore, cursor: ChangeCursor) -> Vec<(RequestId, R
     loop {
         let page = store.change_list(&start, None, 1_000).await.unwrap();
         let events = page.changes.into_iter().map(|change| change.event);
-        seen.extend(events.map(|event| (event.request, event.to)));
+        seen.extend(events.map(|event| (event.request, event.to.known().unwrap())));
         if !page.more {
             return seen;
         }

@@ -1,5 +1,7 @@
--- Workspaces, and the turn row of each, which admissions and limit changes both write.
+-- Workspaces, and their turn rows, which admissions and limit changes both write.
+-- compatible_from: 1
 
+-- max_pending, max_open_bytes: the quotas. docs/adr/0017-quotas-in-the-store.md explains them.
 CREATE TABLE workspace (
     id BLOB NOT NULL,
     name TEXT NOT NULL,
@@ -7,6 +9,12 @@ CREATE TABLE workspace (
     limit_override INTEGER,
     concurrency_limit INTEGER NOT NULL GENERATED ALWAYS AS (
         coalesce(limit_override, CASE plan WHEN 'FREE' THEN 1 WHEN 'PRO' THEN 5 ELSE 20 END)
+    ) VIRTUAL,
+    max_pending_override INTEGER,
+    max_pending INTEGER NOT NULL GENERATED ALWAYS AS (coalesce(max_pending_override, 1000000)) VIRTUAL,
+    max_open_bytes_override INTEGER,
+    max_open_bytes INTEGER NOT NULL GENERATED ALWAYS AS (
+        coalesce(max_open_bytes_override, CASE plan WHEN 'FREE' THEN 67108864 WHEN 'PRO' THEN 536870912 ELSE 4294967296 END)
     ) VIRTUAL,
     paused INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
@@ -17,12 +25,14 @@ CREATE TABLE workspace (
     CONSTRAINT workspace_name_length CHECK (length(name) BETWEEN 1 AND 200),
     CONSTRAINT workspace_plan CHECK (plan IN ('FREE', 'PRO', 'ENTERPRISE')),
     CONSTRAINT workspace_limit_range CHECK (limit_override BETWEEN 0 AND 100000),
+    CONSTRAINT workspace_max_pending CHECK (max_pending_override BETWEEN 0 AND 1000000000),
+    CONSTRAINT workspace_max_open_bytes CHECK (max_open_bytes_override BETWEEN 0 AND 1099511627776),
     CONSTRAINT workspace_paused CHECK (paused IN (0, 1))
 ) STRICT;
 
 CREATE UNIQUE INDEX workspace_name ON workspace (name) WHERE deleted_at IS NULL;
 
--- Every admission takes the next number, across all workspaces.
+-- Numbers the admissions of all workspaces: each takes the next number.
 CREATE TABLE admission_number (
     id INTEGER NOT NULL PRIMARY KEY DEFAULT 1,
     last INTEGER NOT NULL,
@@ -31,10 +41,11 @@ CREATE TABLE admission_number (
 
 INSERT INTO admission_number (last) VALUES (0);
 
--- turn: the number of the workspace's last admission; the workspace with the lowest number is next.
--- waiting: how many of its requests are in the line: PENDING, due, without an execution.
+-- One row a workspace. Triggers maintain the columns, so they are correct for every writer.
+-- turn: the position in the round, which is the number of the last admission; the lowest is served next.
+-- waiting: how many requests are in the line: PENDING, due, without an execution.
 -- has_room: whether a slot is free, that is, the next slot number is below the limit.
--- Triggers maintain these columns, so they are correct for every writer.
+-- open_bytes: the sum of bytes and execution_bytes of the open requests.
 CREATE TABLE workspace_turn (
     workspace_id BLOB NOT NULL,
     concurrency_limit INTEGER NOT NULL,
@@ -51,12 +62,22 @@ CREATE TABLE workspace_turn (
     dispatched INTEGER NOT NULL DEFAULT 0,
     completed INTEGER NOT NULL DEFAULT 0,
     failed INTEGER NOT NULL DEFAULT 0,
+    open_bytes INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT workspace_turn_pkey PRIMARY KEY (workspace_id),
     CONSTRAINT workspace_turn_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
     CONSTRAINT workspace_turn_limit_range CHECK (concurrency_limit BETWEEN 0 AND 100000)
 ) STRICT;
 
 CREATE INDEX workspace_turn_ready ON workspace_turn (ready, turn) WHERE ready = 1;
+
+-- Bytes of all definitions and versions of a workspace, also of deleted ones: nothing deletes them from the store.
+CREATE TABLE workspace_catalog (
+    workspace_id BLOB NOT NULL,
+    bytes INTEGER NOT NULL,
+    CONSTRAINT workspace_catalog_pkey PRIMARY KEY (workspace_id),
+    CONSTRAINT workspace_catalog_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
+    CONSTRAINT workspace_catalog_bytes CHECK (bytes >= 0)
+) STRICT;
 
 -- Triggers copy every change of a workspace to its turn row.
 CREATE TRIGGER workspace_insert_turn AFTER INSERT ON workspace

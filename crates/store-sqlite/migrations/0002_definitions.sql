@@ -1,4 +1,5 @@
 -- Definitions and their immutable versions.
+-- compatible_from: 2
 
 CREATE TABLE workflow_definition (
     id BLOB NOT NULL,

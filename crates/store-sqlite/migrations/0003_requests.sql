@@ -1,6 +1,13 @@
--- The execution queue, the executions that hold slots, the event log, and the triggers that enforce their invariants.
+-- The execution queue, the executions that hold slots, the event log of all transitions, and the triggers between them.
+-- compatible_from: 3
 
 -- due: 1 = in its workspace's line, 0 = scheduled for run_at, NULL = not PENDING.
+-- cancel_told_at: when the engine acknowledged the cancel request. cancel_force: terminate instead of cancel.
+-- bytes: what the request counts while it is open, from its enqueue on. execution_bytes: what its execution has added. The sum
+-- of both over the open requests of a workspace is its open_bytes.
+-- crashes: crashes of processes in a row while they computed the request's input, since the last computation that succeeded.
+-- NULL: none. crashes_alone: the latest of them at which the process computed nothing else.
+-- crashed_process: the process that crashed last. Its crash counts once, however often it is noted.
 -- execution_lost: 1 if the execution that it kept is unexpectedly missing; it waits in the line like a request without one.
 -- redriven: 1 if it was ever redriven, even if that redrive was pruned.
 CREATE TABLE workflow_execution_queue (
@@ -19,9 +26,16 @@ CREATE TABLE workflow_execution_queue (
     dispatched_at INTEGER,
     finished_at INTEGER,
     cancel_requested_at INTEGER,
+    cancel_told_at INTEGER,
+    cancel_force INTEGER NOT NULL DEFAULT 0,
     lease_expires_at INTEGER,
     dedupe_until INTEGER,
     claim_token INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    execution_bytes INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER,
+    crashes_alone INTEGER,
+    crashed_process TEXT,
     execution_id BLOB,
     execution_lost INTEGER NOT NULL DEFAULT 0,
     redrive_of BLOB,
@@ -64,6 +78,16 @@ CREATE TABLE workflow_execution_queue (
         redrive_of IS NULL OR (live_redrive_of IS NULL) = (status IN ('COMPLETED', 'FAILED'))
     ),
     CONSTRAINT request_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
+    CONSTRAINT request_cancel_force CHECK (cancel_force IN (0, 1)),
+    CONSTRAINT request_cancel CHECK (
+        cancel_requested_at IS NOT NULL OR (cancel_force = 0 AND cancel_told_at IS NULL)
+    ),
+    CONSTRAINT request_bytes CHECK (bytes >= 0),
+    CONSTRAINT request_execution_bytes CHECK (execution_bytes >= 0),
+    CONSTRAINT request_crashes CHECK (
+        (crashes IS NULL AND crashes_alone IS NULL AND crashed_process IS NULL)
+        OR (crashes >= 1 AND crashes_alone BETWEEN 0 AND crashes AND crashed_process IS NOT NULL)
+    ),
     CONSTRAINT request_params CHECK (json_valid(params))
 ) STRICT;
 
@@ -86,6 +110,8 @@ CREATE INDEX request_dedupe_until ON workflow_execution_queue (dedupe_until)
     WHERE idempotency_key IS NOT NULL AND dedupe_until IS NOT NULL;
 CREATE UNIQUE INDEX request_one_live_redrive ON workflow_execution_queue (live_redrive_of)
     WHERE live_redrive_of IS NOT NULL;
+CREATE INDEX request_cancel_untold ON workflow_execution_queue (status, cancel_requested_at, id)
+    WHERE status = 'DISPATCHED' AND cancel_requested_at IS NOT NULL AND cancel_told_at IS NULL;
 
 CREATE TRIGGER request_begins_pending BEFORE INSERT ON workflow_execution_queue
 WHEN NEW.status <> 'PENDING'
@@ -110,16 +136,25 @@ BEGIN
     SELECT RAISE(ABORT, 'request_identity');
 END;
 
+CREATE TRIGGER request_insert_redrive AFTER INSERT ON workflow_execution_queue
+WHEN NEW.redrive_of IS NOT NULL
+BEGIN
+    UPDATE workflow_execution_queue SET redriven = 1 WHERE id = NEW.redrive_of;
+END;
+
 -- Triggers update the counts and the line's length with every write. One thread writes, so this causes no contention.
 CREATE TRIGGER request_insert_turn AFTER INSERT ON workflow_execution_queue
 BEGIN
     UPDATE workspace_turn
-    SET pending = pending + 1, waiting = waiting + (NEW.due = 1 AND NEW.execution_id IS NULL)
+    SET pending = pending + 1, waiting = waiting + (NEW.due = 1 AND NEW.execution_id IS NULL),
+        open_bytes = open_bytes + NEW.bytes + NEW.execution_bytes
     WHERE workspace_id = NEW.workspace_id;
 END;
 
-CREATE TRIGGER request_update_turn AFTER UPDATE OF status, due, execution_id ON workflow_execution_queue
+-- An ended request has no bytes; finished_at tells.
+CREATE TRIGGER request_update_turn AFTER UPDATE OF status, due, execution_id, bytes, execution_bytes ON workflow_execution_queue
 WHEN OLD.status <> NEW.status OR OLD.due IS NOT NEW.due OR (OLD.execution_id IS NULL) <> (NEW.execution_id IS NULL)
+    OR OLD.bytes <> NEW.bytes OR OLD.execution_bytes <> NEW.execution_bytes
 BEGIN
     UPDATE workspace_turn
     SET pending = pending + (NEW.status = 'PENDING') - (OLD.status = 'PENDING'),
@@ -127,7 +162,9 @@ BEGIN
         dispatched = dispatched + (NEW.status = 'DISPATCHED') - (OLD.status = 'DISPATCHED'),
         completed = completed + (NEW.status = 'COMPLETED') - (OLD.status = 'COMPLETED'),
         failed = failed + (NEW.status = 'FAILED') - (OLD.status = 'FAILED'),
-        waiting = waiting + (NEW.due IS 1 AND NEW.execution_id IS NULL) - (OLD.due IS 1 AND OLD.execution_id IS NULL)
+        waiting = waiting + (NEW.due IS 1 AND NEW.execution_id IS NULL) - (OLD.due IS 1 AND OLD.execution_id IS NULL),
+        open_bytes = open_bytes + (NEW.finished_at IS NULL) * (NEW.bytes + NEW.execution_bytes)
+            - (OLD.finished_at IS NULL) * (OLD.bytes + OLD.execution_bytes)
     WHERE workspace_id = NEW.workspace_id;
 END;
 
@@ -139,14 +176,9 @@ BEGIN
         dispatched = dispatched - (OLD.status = 'DISPATCHED'),
         completed = completed - (OLD.status = 'COMPLETED'),
         failed = failed - (OLD.status = 'FAILED'),
-        waiting = waiting - (OLD.due IS 1 AND OLD.execution_id IS NULL)
+        waiting = waiting - (OLD.due IS 1 AND OLD.execution_id IS NULL),
+        open_bytes = open_bytes - (OLD.finished_at IS NULL) * (OLD.bytes + OLD.execution_bytes)
     WHERE workspace_id = OLD.workspace_id;
-END;
-
-CREATE TRIGGER request_insert_redrive AFTER INSERT ON workflow_execution_queue
-WHEN NEW.redrive_of IS NOT NULL
-BEGIN
-    UPDATE workflow_execution_queue SET redriven = 1 WHERE id = NEW.redrive_of;
 END;
 
 -- A RUNNING execution uses one slot; nothing else records the use. `slot` is the slot's number: the RUNNING executions
@@ -179,6 +211,8 @@ CREATE TABLE workflow_execution (
 
 CREATE INDEX execution_running ON workflow_execution (workspace_id, admission) WHERE status = 'RUNNING';
 CREATE UNIQUE INDEX execution_slot_once ON workflow_execution (workspace_id, slot) WHERE status = 'RUNNING';
+-- For lists, newest first.
+CREATE INDEX execution_list ON workflow_execution (workspace_id, admission);
 
 -- The database assigns the slot number; every RUNNING execution has one.
 CREATE TRIGGER execution_insert_slot BEFORE INSERT ON workflow_execution
@@ -291,3 +325,26 @@ CREATE TABLE request_event (
 ) STRICT;
 
 CREATE INDEX request_event_request ON request_event (request_id, id);
+
+-- Idempotency keys that outlive their request, until their window ends. docs/adr/0024-store-errors-and-kept-keys.md explains them.
+-- params_hash: SHA-256 of the canonical text of the params, so that a key keeps no payload.
+CREATE TABLE kept_key (
+    workspace_id BLOB NOT NULL,
+    request_id BLOB NOT NULL,
+    definition_id BLOB NOT NULL,
+    dedupe_until INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    params_hash BLOB NOT NULL,
+    CONSTRAINT kept_key_pkey PRIMARY KEY (workspace_id, key),
+    CONSTRAINT kept_key_hash CHECK (length(params_hash) = 32)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX kept_key_until ON kept_key (dedupe_until);
+
+CREATE TRIGGER request_key_is_free BEFORE INSERT ON workflow_execution_queue
+WHEN NEW.idempotency_key IS NOT NULL AND EXISTS (
+    SELECT 1 FROM kept_key k
+    WHERE k.workspace_id = NEW.workspace_id AND k.key = NEW.idempotency_key AND k.dedupe_until > NEW.created_at)
+BEGIN
+    SELECT RAISE(ABORT, 'request_idempotency_key');
+END;

@@ -1,4 +1,5 @@
 -- Named locks, with the columns of Java's ShedLock.
+-- compatible_from: 4
 
 CREATE TABLE shedlock (
     name TEXT NOT NULL,

@@ -2,16 +2,18 @@
 
 use crate::SqliteStore;
 use crate::error::Fault;
+use crate::migrate::MIGRATIONS;
 use crate::row::{Columns, Text, micros};
 use crate::session::Session;
 use async_trait::async_trait;
-use leasehold_store::Result;
-use leasehold_store::instance::{Instance, InstanceHeartbeat, InstanceStore};
+use leasehold_store::instance::{HeartbeatRecorded, Instance, InstanceHeartbeat, InstanceStore};
 use leasehold_store::sql;
+use leasehold_store::{Result, last_number};
 use rusqlite::params;
 use std::time::Duration;
 
 const HEARTBEAT: &str = sql!("instance/heartbeat");
+const COMPATIBLE_FROM: &str = sql!("migration/compatible_from");
 const DELETE_STALE: &str = sql!("instance/delete_stale");
 const DEREGISTER: &str = sql!("instance/deregister");
 const LIST: &str = sql!("instance/list");
@@ -22,7 +24,7 @@ impl InstanceStore for SqliteStore {
         &self,
         heartbeat: &InstanceHeartbeat,
         forget_after: Duration,
-    ) -> Result<()> {
+    ) -> Result<HeartbeatRecorded> {
         let heartbeat = heartbeat.clone();
         self.write("instance_heartbeat", move |s| {
             let row = params![
@@ -35,7 +37,9 @@ impl InstanceStore for SqliteStore {
             s.run(HEARTBEAT, row)?;
             let oldest = s.now.saturating_sub(micros(forget_after));
             s.run(DELETE_STALE, params![Text(&heartbeat.id), oldest])?;
-            Ok(())
+            let needed = s.one(COMPATIBLE_FROM, [], |row| Ok(row.get::<_, Option<u32>>(0)?))?;
+            let last = last_number(MIGRATIONS);
+            Ok(HeartbeatRecorded::by(last, needed.unwrap_or_default()))
         })
         .await
     }

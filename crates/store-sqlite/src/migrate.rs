@@ -6,9 +6,12 @@ use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_store::sql;
 use leasehold_store::{
-    ErrorKind, Migration, MigrationState, MigrationStatus, Result, SchemaStore, Script, StepKind,
+    AppliedMigration, ErrorKind, Migration, MigrationState, MigrationStatus, Result, SchemaStore,
+    Script, compare_migrations, schema_refusal,
 };
 
+/// The version of this program, which the record of a migration names.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 const CREATE: &str = sql!("migration/create");
 const EXISTS: &str = sql!("migration/exists");
 const LIST: &str = sql!("migration/list");
@@ -35,6 +38,7 @@ pub fn migration_script(status: &[MigrationStatus]) -> String {
     let script = Script {
         before: &[CREATE],
         record: RECORD_NOW,
+        version: VERSION,
         mark: '?',
     };
     script.text(MIGRATIONS, status)
@@ -44,18 +48,26 @@ pub fn migration_script(status: &[MigrationStatus]) -> String {
 fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
     session.run(CREATE, [])?;
     let before = status(session)?;
-    refuse_incompatible(&before)?;
+    if let Some(reason) = schema_refusal(&before) {
+        return Err(ErrorKind::Schema(reason).into());
+    }
+    let is_pending = |migration: &&Migration| {
+        let mut of = before.iter().filter(|one| one.number == migration.number);
+        of.any(|one| one.state == MigrationState::Pending)
+    };
     let mut applied = Vec::new();
-    for migration in pending(&before) {
+    for migration in MIGRATIONS.iter().filter(is_pending) {
         session.run_batch(migration.sql)?;
         let row = (
             migration.number,
             migration.name,
             migration.checksum(),
+            migration.compatible_from,
+            VERSION,
             session.now,
         );
         session.run(RECORD, row)?;
-        applied.push(status_of(migration, MigrationState::Applied));
+        applied.push(migration.status(MigrationState::Applied, Some(VERSION)));
     }
     Ok(applied)
 }
@@ -65,69 +77,14 @@ pub(crate) fn status(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Faul
     let mut found = Vec::new();
     if session.one(EXISTS, [], |row| Ok(row.get::<_, bool>(0)?))? {
         found = session.all(LIST, [], |row| {
-            Ok((
-                row.get::<_, u32>(0)?,
-                row.get::<_, String>(1)?,
-                row.get::<_, i64>(2)?,
-            ))
+            Ok(AppliedMigration {
+                number: row.get("number")?,
+                name: row.get("name")?,
+                checksum: row.get("checksum")?,
+                compatible_from: row.get("compatible_from")?,
+                applied_by: row.get("applied_by")?,
+            })
         })?;
     }
-    let mut all: Vec<MigrationStatus> = MIGRATIONS
-        .iter()
-        .map(|known| {
-            let state = match found.iter().find(|(number, ..)| *number == known.number) {
-                None => MigrationState::Pending,
-                Some((_, _, sum)) if *sum == known.checksum() => MigrationState::Applied,
-                Some(_) => MigrationState::Changed,
-            };
-            status_of(known, state)
-        })
-        .collect();
-    let unknown = found
-        .into_iter()
-        .filter(|(number, ..)| MIGRATIONS.iter().all(|known| known.number != *number));
-    all.extend(unknown.map(|(number, name, _)| MigrationStatus {
-        kind: StepKind::Migration,
-        number,
-        name,
-        state: MigrationState::Unknown,
-    }));
-    all.sort_by_key(|status| status.number);
-    Ok(all)
-}
-
-fn status_of(migration: &Migration, state: MigrationState) -> MigrationStatus {
-    MigrationStatus {
-        kind: StepKind::Migration,
-        number: migration.number,
-        name: migration.name.to_owned(),
-        state,
-    }
-}
-
-fn pending(before: &[MigrationStatus]) -> impl Iterator<Item = &'static Migration> {
-    MIGRATIONS.iter().filter(|migration| {
-        before.iter().any(|status| {
-            status.number == migration.number && status.state == MigrationState::Pending
-        })
-    })
-}
-
-fn refuse_incompatible(before: &[MigrationStatus]) -> Result<(), Fault> {
-    for status in before {
-        let name = &status.name;
-        let text = match status.state {
-            MigrationState::Applied | MigrationState::Pending | MigrationState::Newer => continue,
-            MigrationState::Changed => format!(
-                "migration {name} was applied to this file with a different text than in this version: \
-                 run the version that applied it, or restore a backup made before it"
-            ),
-            MigrationState::Unknown => format!(
-                "migration {name} was applied to this file by a newer version and is unknown here: \
-                 run that version or a newer one, or restore a backup made before the upgrade"
-            ),
-        };
-        return Err(ErrorKind::Schema(text).into());
-    }
-    Ok(())
+    Ok(compare_migrations(MIGRATIONS, &found))
 }

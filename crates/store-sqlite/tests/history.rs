@@ -40,8 +40,8 @@ fn event(row: &Row<'_>) -> (i64, RecordedEvent) {
         event: Event {
             request: RequestId(id(row, "request_id")),
             workspace: WorkspaceId(id(row, "workspace_id")),
-            from: status(row, "from_status"),
-            to: status(row, "to_status").unwrap(),
+            from: status(row, "from_status").map(Into::into),
+            to: status(row, "to_status").unwrap().into(),
             at: time(row, "at"),
             by: row.get("by_whom").unwrap(),
             reason: row.get("reason").unwrap(),

@@ -233,7 +233,7 @@ async fn work_queue_view_matches_the_store() {
         let row_matches = env.client.query_row(WORK_QUEUE_GET, [id.0], |row| {
             assert_eq!(row.get::<_, String>(0)?, job.queue);
             assert_eq!(row.get::<_, String>(1)?, job.kind);
-            assert_eq!(row.get::<_, String>(2)?, job.status.as_str());
+            assert_eq!(row.get::<_, String>(2)?, job.status.to_string());
             assert_eq!(row.get::<_, i16>(3)?, job.priority);
             assert_eq!(row.get::<_, String>(4)?, job.payload.as_str());
             assert_eq!(row.get::<_, i64>(5)?, job.run_at.as_microsecond());

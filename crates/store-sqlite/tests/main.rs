@@ -11,7 +11,7 @@ mod integrity;
 mod job_cost;
 mod jobs;
 mod manual_writes;
-mod queue_owner;
+mod newer_columns;
 mod schema;
 mod turns;
 mod values;

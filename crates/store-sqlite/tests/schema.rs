@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::Plan;
+use leasehold_store::instance::{HeartbeatRecorded, InstanceHeartbeat, InstanceStore};
 use leasehold_store::sql::expand;
 use leasehold_store::workspace::WorkspaceStore;
 use leasehold_store::{ErrorKind, MigrationState, SchemaStore};
@@ -10,6 +11,7 @@ use leasehold_testkit::TempDir;
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const DUMP: &str = include_str!("../sql/schema/dump.sql");
 const EXPLAIN: &str = include_str!("sql/explain.sql");
@@ -90,7 +92,7 @@ async fn every_statement_has_a_comment_and_prepares() {
 
 /// Statements that may scan: they list or count a whole small table (pages of leases, the schema, spent nodes), stop at a
 /// limit (`request/position.sql`, EXISTS), or read one workspace or one execution.
-const MAY_SCAN: [&str; 20] = [
+const MAY_SCAN: [&str; 21] = [
     "drift/recount.sql",
     "change/last.sql",
     "diagnosis/size.sql",
@@ -101,6 +103,7 @@ const MAY_SCAN: [&str; 20] = [
     "job/list_fresh.sql",
     "job/keys_or_notes_exist.sql",
     "lock/list.sql",
+    "migration/compatible_from.sql",
     "migration/exists.sql",
     "migration/list.sql",
     "node/list.sql",
@@ -224,11 +227,11 @@ async fn migration_script_is_equivalent_to_migrating() {
     assert!(status.iter().all(|s| s.state == MigrationState::Applied));
     assert_eq!(migration_script(&status), "");
     let mut behind = status;
-    behind[11].state = MigrationState::Pending;
-    behind.truncate(12);
+    behind[6].state = MigrationState::Pending;
+    behind.truncate(7);
     let script = migration_script(&behind);
-    assert!(!script.contains("0011_instances"), "{script}");
-    assert!(script.contains("-- 0012_execution_list") && script.contains("-- 0013_graphs"));
+    assert!(!script.contains("0006_graphs"), "{script}");
+    assert!(script.contains("-- 0007_keys_and_audit") && script.contains("-- 0008_instances"));
 }
 
 #[tokio::test]
@@ -245,14 +248,37 @@ async fn changed_migration_is_rejected() {
 }
 
 #[tokio::test]
-async fn newer_schema_is_rejected() {
+async fn newer_schema_is_used_until_it_needs_a_newer_program() {
     let (_folder, store, connection) = migrated().await;
-    connection.execute_batch(MIGRATION_ADD).unwrap();
-    let error = store.schema_migrate().await.unwrap_err();
-    let ErrorKind::Schema(text) = error.kind else {
-        panic!("{error}");
+    let last = MIGRATIONS.last().unwrap().number;
+    let heartbeat = InstanceHeartbeat {
+        id: "old".to_owned(),
+        version: "0.2.0".to_owned(),
+        dispatches: true,
+        listens: None,
     };
-    assert!(text.contains("0999_future") && text.contains("newer version"));
-    let status = store.schema_status().await.unwrap();
-    assert_eq!(status.last().unwrap().state, MigrationState::Unknown);
+    for (needs, state, outcome) in [
+        (last, MigrationState::Newer, HeartbeatRecorded::Compatible),
+        (
+            last + 1,
+            MigrationState::Incompatible,
+            HeartbeatRecorded::SchemaTooNew,
+        ),
+    ] {
+        connection.execute(MIGRATION_ADD, [needs]).unwrap();
+        let status = store.schema_status().await.unwrap();
+        assert_eq!(status.last().unwrap().state, state);
+        let recorded = store.instance_heartbeat(&heartbeat, Duration::from_secs(60));
+        assert_eq!(recorded.await.unwrap(), outcome);
+        let migrated = store.schema_migrate().await;
+        if state == MigrationState::Newer {
+            assert_eq!(migrated.unwrap(), []);
+            continue;
+        }
+        let error = migrated.unwrap_err().to_string();
+        let expected = format!(
+            "migration 0999_future was applied by Leasehold 9.9.9 and needs a program with migration {needs} or a later one, this program's last one is {last}"
+        );
+        assert!(error.contains(&expected), "{error}");
+    }
 }

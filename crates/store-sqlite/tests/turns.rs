@@ -25,8 +25,8 @@ async fn turns(f: &Fixture) -> Vec<(WorkspaceId, RequestStatus)> {
     let page = f.store.change_list(&ChangeStart::Oldest, None, 1_000).await;
     let events = page.unwrap().changes.into_iter().map(|c| c.event);
     events
-        .filter(|event| event.from == Some(RequestStatus::Pending))
-        .map(|event| (event.workspace, event.to))
+        .filter(|event| event.from == Some(RequestStatus::Pending.into()))
+        .map(|event| (event.workspace, event.to.known().unwrap()))
         .collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::store_trait::store_trait;
-use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
+use leasehold_core::{Named, RequestId, RequestStatus, Timestamp, WorkspaceId};
 
 store_trait! {
     /// The change stream.
@@ -27,9 +27,9 @@ pub struct Event {
     /// The workspace it belongs to.
     pub workspace: WorkspaceId,
     /// The status before; none when it was enqueued.
-    pub from: Option<RequestStatus>,
+    pub from: Option<Named<RequestStatus>>,
     /// The status after.
-    pub to: RequestStatus,
+    pub to: Named<RequestStatus>,
     /// The time of the transition.
     pub at: Timestamp,
     /// The caller or service that caused it.

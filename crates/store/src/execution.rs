@@ -4,7 +4,7 @@ use crate::record::record;
 use crate::store_trait::store_trait;
 use crate::{Page, Result};
 use leasehold_core::{
-    DefinitionId, ExecutionEnd, ExecutionId, ExecutionStatus, FailureReason, RequestId,
+    DefinitionId, ExecutionEnd, ExecutionId, ExecutionStatus, FailureReason, Named, RequestId,
     RequestStatus, Timestamp, VersionId, WorkspaceId,
 };
 
@@ -60,7 +60,7 @@ record! {
         /// The version it runs.
         pub version: VersionId = "version_id",
         /// Its status; RUNNING holds a slot.
-        pub status: ExecutionStatus = "status",
+        pub status: Named<ExecutionStatus> = "status",
         /// Its admission number; admissions of all workspaces are numbered in order.
         pub admission: i64 = "admission",
         /// When it was admitted, or set RUNNING again by a drift repair.

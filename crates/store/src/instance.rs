@@ -8,12 +8,13 @@ use std::time::Duration;
 store_trait! {
     /// Instances: the processes that use the store.
     pub trait InstanceStore, observed by InstanceObserver {
-        /// Records a heartbeat of an instance, and deletes instances without a heartbeat for `forget_after`.
+        /// Records a heartbeat of an instance, and deletes instances without a heartbeat for `forget_after`. The outcome says whether this program
+        /// may still use the schema, as of the same transaction.
         async fn instance_heartbeat(
             &self,
             heartbeat: &InstanceHeartbeat,
             forget_after: Duration,
-        ) -> Result<()>;
+        ) -> Result<HeartbeatRecorded>;
 
         /// Deletes an instance that shuts down.
         async fn instance_deregister(&self, id: &str) -> Result<()>;
@@ -51,4 +52,23 @@ pub struct InstanceHeartbeat {
     pub dispatches: bool,
     /// The address of its API.
     pub listens: Option<String>,
+}
+
+/// Outcome of a heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeartbeatRecorded {
+    /// Recorded; this program may use the schema.
+    Compatible,
+    /// Recorded, but a newer program has migrated the schema, and this program is too old to use it: it must stop.
+    SchemaTooNew,
+}
+
+impl HeartbeatRecorded {
+    /// Returns the outcome for a program whose last migration is `last`, if the schema needs one built with migration `needed`.
+    pub fn by(last: u32, needed: u32) -> Self {
+        match needed > last {
+            true => Self::SchemaTooNew,
+            false => Self::Compatible,
+        }
+    }
 }

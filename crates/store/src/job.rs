@@ -10,7 +10,7 @@ use crate::record::{Column, RecordRow, record};
 use leasehold_core::job::{JobFinished, JobId, JobRef, JobRetry, JobStatus};
 use leasehold_core::payload::JsonText;
 use leasehold_core::retry::Backoff;
-use leasehold_core::{ExecutionId, Timestamp};
+use leasehold_core::{ExecutionId, Named, Timestamp};
 use std::time::Duration;
 
 record! {
@@ -24,7 +24,7 @@ record! {
         /// The kind of work; handlers are registered by kind.
         pub kind: String = "kind",
         /// Its status.
-        pub status: JobStatus = "status",
+        pub status: Named<JobStatus> = "status",
         /// Higher is served first.
         pub priority: i16 = "priority",
         /// The input of the job.

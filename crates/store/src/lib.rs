@@ -43,8 +43,8 @@ pub use database::{Capabilities, DatabaseObserver, DatabaseStore};
 pub use error::{Condition, Error, ErrorKind, Result};
 pub use layer::{LayeredStore, StoreCall, StoreLayer};
 pub use migration::{
-    Migration, MigrationState, MigrationStatus, SchemaObserver, SchemaStore, Script, StepKind,
-    checksum,
+    AppliedMigration, Migration, MigrationState, MigrationStatus, SchemaObserver, SchemaStore,
+    Script, StepKind, checksum, compare_migrations, header_number, last_number, schema_refusal,
 };
 pub use offload::run_off_thread;
 pub use page::Page;

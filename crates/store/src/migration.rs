@@ -1,5 +1,8 @@
 //! Migrations of the schema, for any database: status, checksums and the SQL script to apply them by hand.
 
+#[cfg(test)]
+mod tests;
+
 use crate::Result;
 use crate::store_trait::store_trait;
 use std::fmt;
@@ -8,7 +11,7 @@ store_trait! {
     /// The schema of the database.
     pub trait SchemaStore, observed by SchemaObserver {
         /// Applies pending migrations and returns what was applied. Safe to call from several processes at once.
-        /// Fails if the schema is newer than this program, or if a migration was applied with another text.
+        /// Fails if a newer migration needs a newer program, or if a migration was applied with another text.
         async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>>;
 
         /// Returns every migration that this program or the database knows. Changes nothing.
@@ -23,8 +26,25 @@ pub struct Migration {
     pub number: u32,
     /// Its name, the same on every store.
     pub name: &'static str,
+    /// The lowest migration number that a program must have been built with to use a schema that has this migration.
+    pub compatible_from: u32,
     /// Its SQL.
     pub sql: &'static str,
+}
+
+/// A migration as a database records it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedMigration {
+    /// Its number.
+    pub number: u32,
+    /// Its name.
+    pub name: String,
+    /// The checksum of the text that was applied.
+    pub checksum: i64,
+    /// As [`Migration::compatible_from`].
+    pub compatible_from: u32,
+    /// The version of the program that applied it.
+    pub applied_by: String,
 }
 
 /// The status of a migration or function in a database.
@@ -38,6 +58,10 @@ pub struct MigrationStatus {
     pub name: String,
     /// Whether it was applied.
     pub state: MigrationState,
+    /// As [`Migration::compatible_from`]; none for functions.
+    pub compatible_from: Option<u32>,
+    /// The version of the program that applied it; none for functions, and if it is pending.
+    pub applied_by: Option<String>,
 }
 
 /// The kind of a schema step.
@@ -67,18 +91,155 @@ pub enum MigrationState {
     Pending,
     /// Applied with another text than this program's.
     Changed,
-    /// Applied by a newer program; this one does not know it.
-    Unknown,
-    /// A function that a newer program applied, in a higher release or under a new name. This program leaves it as it is
-    /// and may call it.
+    /// Applied by a newer program, and this one may use it: a migration that it does not know, a function in a higher release or under
+    /// a new name. This program leaves it as it is.
     Newer,
+    /// A migration that was applied by a newer program, and this one is too old to use the schema.
+    Incompatible,
 }
 
 impl Migration {
+    /// The start of the second line of a file, before the number.
+    const HEADER: &'static str = "-- compatible_from: ";
+
+    /// Creates the migration of a file.
+    ///
+    /// # Panics
+    /// In a constant the file then does not compile: if its second line is not `-- compatible_from: N`, or N is not between 1 and its number.
+    pub const fn from_file(number: u32, name: &'static str, sql: &'static str) -> Self {
+        let compatible_from = header_number(sql, Self::HEADER);
+        assert!(
+            compatible_from >= 1 && compatible_from <= number,
+            "compatible_from must be between 1 and the number of the migration"
+        );
+        Self {
+            number,
+            name,
+            compatible_from,
+            sql,
+        }
+    }
+
     /// Returns the checksum of its text; line endings do not matter.
     pub fn checksum(&self) -> i64 {
         checksum(self.sql)
     }
+
+    /// Returns its status in a database in which a program of this version applied it, or nobody.
+    pub fn status(&self, state: MigrationState, applied_by: Option<&str>) -> MigrationStatus {
+        MigrationStatus {
+            kind: StepKind::Migration,
+            number: self.number,
+            name: self.name.to_owned(),
+            state,
+            compatible_from: Some(self.compatible_from),
+            applied_by: applied_by.map(str::to_owned),
+        }
+    }
+}
+
+/// Parses the number in the second line of a file, after `mark`.
+///
+/// # Panics
+/// In a constant the file then does not compile: if the second line does not start with `mark` and end with digits.
+pub const fn header_number(text: &str, mark: &str) -> u32 {
+    const WRONG: &str = "the second line must be `-- release: N` in a function's file, `-- compatible_from: N` in a migration's";
+    let (text, mark) = (text.as_bytes(), mark.as_bytes());
+    let mut at = 0;
+    while at < text.len() && text[at] != b'\n' {
+        at += 1;
+    }
+    at += 1;
+    let mut matched = 0;
+    while matched < mark.len() {
+        assert!(at < text.len() && text[at] == mark[matched], "{}", WRONG);
+        at += 1;
+        matched += 1;
+    }
+    let (mut number, mut digits) = (0, 0);
+    while at < text.len() && text[at] != b'\n' && text[at] != b'\r' {
+        assert!(text[at].is_ascii_digit(), "{}", WRONG);
+        number = number * 10 + (text[at] - b'0') as u32;
+        at += 1;
+        digits += 1;
+    }
+    assert!(digits > 0, "{}", WRONG);
+    number
+}
+
+/// Returns the highest of these numbers: that of the last migration.
+pub fn last_number(migrations: &[Migration]) -> u32 {
+    let numbers = migrations.iter().map(|migration| migration.number);
+    numbers.max().unwrap_or_default()
+}
+
+/// Compares the migrations that a database has applied with those of this program: returns every one that either knows, by number.
+pub fn compare_migrations(
+    known: &[Migration],
+    applied: &[AppliedMigration],
+) -> Vec<MigrationStatus> {
+    let last = last_number(known);
+    let recorded = |number| applied.iter().find(move |one| one.number == number);
+    let is_too_new = |one: &AppliedMigration| one.compatible_from > last;
+    let known_status = known.iter().map(|migration| {
+        let recorded = recorded(migration.number);
+        let state = match recorded {
+            None => MigrationState::Pending,
+            Some(one) if is_too_new(one) => MigrationState::Incompatible,
+            Some(one) if one.checksum == migration.checksum() => MigrationState::Applied,
+            Some(_) => MigrationState::Changed,
+        };
+        let status = migration.status(state, recorded.map(|one| &*one.applied_by));
+        MigrationStatus {
+            compatible_from: recorded
+                .map_or(status.compatible_from, |one| Some(one.compatible_from)),
+            ..status
+        }
+    });
+    let is_unknown = |one: &&AppliedMigration| known.iter().all(|m| m.number != one.number);
+    let newer = applied
+        .iter()
+        .filter(is_unknown)
+        .map(|one| MigrationStatus {
+            kind: StepKind::Migration,
+            number: one.number,
+            name: one.name.clone(),
+            state: match is_too_new(one) {
+                true => MigrationState::Incompatible,
+                false => MigrationState::Newer,
+            },
+            compatible_from: Some(one.compatible_from),
+            applied_by: Some(one.applied_by.clone()),
+        });
+    let mut all: Vec<_> = known_status.chain(newer).collect();
+    all.sort_by_key(|status| status.number);
+    all
+}
+
+/// Why a program cannot use a database with this status, and what to do; none if it can, once pending steps are applied.
+pub fn schema_refusal(status: &[MigrationStatus]) -> Option<String> {
+    let is = |state| status.iter().filter(move |one| one.state == state);
+    let too_new = is(MigrationState::Incompatible).max_by_key(|one| one.compatible_from);
+    if let Some(one) = too_new {
+        let known = status.iter().filter(|one| {
+            one.kind == StepKind::Migration
+                && matches!(
+                    one.state,
+                    MigrationState::Applied | MigrationState::Changed | MigrationState::Pending
+                )
+        });
+        let known = known.map(|one| one.number).max().unwrap_or_default();
+        let needed = one.compatible_from.unwrap_or_default();
+        let version = one.applied_by.as_deref().unwrap_or("unknown");
+        return Some(format!(
+            "the schema is too new for this program: {one} was applied by Leasehold {version} and needs a program with migration {needed} or a later one, \
+             this program's last one is {known}; run Leasehold {version} or newer, or restore a backup from before that migration"
+        ));
+    }
+    let changed = is(MigrationState::Changed).next()?;
+    Some(format!(
+        "{changed} was applied with a different text than this program's (checksum mismatch); run the build that applied it, or restore a backup from before"
+    ))
 }
 
 /// A SQL script that applies migrations by hand: one transaction that creates the table of applied migrations if needed and records each migration.
@@ -86,8 +247,10 @@ impl Migration {
 pub struct Script<'a> {
     /// The statements before the migrations.
     pub before: &'a [&'a str],
-    /// The statement that records a migration; number, name and checksum are parameters 1 to 3.
+    /// The statement that records a migration; number, name, checksum, `compatible_from` and the program's version are parameters 1 to 5.
     pub record: &'a str,
+    /// The program's version.
+    pub version: &'a str,
     /// The character before the number of a parameter.
     pub mark: char,
 }
@@ -132,6 +295,8 @@ impl Script<'_> {
             migration.number.to_string(),
             format!("'{}'", migration.name),
             migration.checksum().to_string(),
+            migration.compatible_from.to_string(),
+            format!("'{}'", self.version),
         ];
         let (name, sql) = (migration.name, migration.sql.trim_end());
         let record = self.statement(self.record, &literals);

@@ -1,6 +1,6 @@
 //! Records: structs whose fields name their columns, so that one list defines the struct, the row reader and the check of selected columns.
 
-use leasehold_core::{JsonText, Timestamp};
+use leasehold_core::{JsonText, Named, Timestamp};
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
@@ -113,30 +113,13 @@ impl Column for Duration {
     }
 }
 
-fn name<T, R>(row: &R, column: &str) -> Result<Option<T>, R::Error>
-where
-    T: FromStr<Err: Display>,
-    R: RecordRow,
-{
-    let parsed = row.text(column)?.map(|name| name.parse()).transpose();
-    parsed.map_err(|error| row.invalid(column, &error))
-}
-
-macro_rules! names {
-    ($($type:ty),* $(,)?) => {
-        $(impl Column for $type {
-            fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
-                name(row, column)
-            }
-        })*
-    };
-}
-
-names! {
-    leasehold_core::RequestStatus,
-    leasehold_core::ExecutionStatus,
-    leasehold_core::JobStatus,
-    leasehold_core::FailureReason,
+/// A name that this program may not know.
+impl<T: FromStr> Column for Named<T> {
+    fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+        let unknown = |name: &str| Self::Unknown(name.into());
+        let name = row.text(column)?;
+        Ok(name.map(|name| name.parse().map_or_else(|_| unknown(&name), Self::Known)))
+    }
 }
 
 /// Declares a struct whose fields are followed by the column they are read from: `pub id: RequestId = "id",`. A field with `else` takes that value if

@@ -16,7 +16,7 @@ pub use store::{RequestObserver, RequestStore};
 use crate::record::{RecordRow, record};
 use leasehold_core::quota::request_bytes;
 use leasehold_core::{
-    DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
+    DefinitionId, ExecutionId, FailureReason, JsonText, Named, RequestId, RequestStatus, Timestamp,
     VersionId, WorkspaceId,
 };
 use std::time::Duration;
@@ -37,7 +37,7 @@ record! {
         /// The version it was pinned to when it was enqueued.
         pub version: VersionId = "version_id",
         /// Its status.
-        pub status: RequestStatus = "status",
+        pub status: Named<RequestStatus> = "status",
         /// Higher is served first.
         pub priority: i16 = "priority",
         /// Its params in canonical form, as text: a tree takes up to a hundred times the memory.
@@ -52,8 +52,8 @@ record! {
         pub attempt_count: u32 = "attempt_count",
         /// Starts that the engine rejected.
         pub dispatch_failures: u32 = "dispatch_failures",
-        /// Why it failed; also none if this program does not know the reason (written by a newer one).
-        pub failure_reason: Option<FailureReason> => failure_reason,
+        /// Why it failed.
+        pub failure_reason: Option<Named<FailureReason>> = "failure_reason",
         /// The last error.
         pub last_error: Option<String> = "last_error",
         /// The failed request that it repeats.
@@ -85,12 +85,6 @@ fn params<R: RecordRow>(row: &R) -> std::result::Result<JsonText, R::Error> {
     Ok(stored.unwrap_or_else(|| JsonText::trusted(UNREADABLE.to_owned())))
 }
 
-/// Reads a failure reason; none if the name is unknown.
-fn failure_reason<R: RecordRow>(row: &R) -> std::result::Result<Option<FailureReason>, R::Error> {
-    let name = row.text("failure_reason")?;
-    Ok(name.and_then(|name| name.parse().ok()))
-}
-
 impl Request {
     /// Builds the row that an enqueue at `now` inserts, pinned to `version`.
     pub fn enqueued(
@@ -104,7 +98,7 @@ impl Request {
             workspace,
             definition: new.definition,
             version,
-            status: RequestStatus::Pending,
+            status: RequestStatus::Pending.into(),
             priority: new.priority,
             params: new.params.clone(),
             run_at: new.run_at.unwrap_or(now),

@@ -28,14 +28,17 @@ macro_rules! sql {
     }};
 }
 
-/// Builds the list of includes of a crate: `includes!["request/columns", …]`.
+/// Builds the list of includes of a crate, from files and texts: `includes!["request/columns", …; "schema" => "main"]`.
 #[macro_export]
 macro_rules! includes {
-    ($($path:literal),* $(,)?) => {
+    ($($path:literal),* $(,)? $(; $($name:literal => $text:expr),* $(,)?)?) => {
         &[$($crate::sql::Include {
             name: $path,
             text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/", $path, ".sql")),
-        }),*]
+        },)* $($($crate::sql::Include {
+            name: $name,
+            text: $text,
+        },)*)?]
     };
 }
 

@@ -67,16 +67,16 @@ pub(crate) async fn run_job(
             Err(error) => return Err(server_error(&error)),
         };
         attempts = current.attempts;
-        match current.status {
-            JobStatus::Completed => {
+        match current.status.known() {
+            Some(JobStatus::Completed) => {
                 return Ok(NodeResult {
                     attempts,
                     job: Some(job),
                     output: current.result,
                 });
             }
-            JobStatus::Failed => return Err(job_failed(&current)),
-            JobStatus::Queued | JobStatus::Running => {}
+            Some(JobStatus::Failed) => return Err(job_failed(&current)),
+            Some(JobStatus::Queued | JobStatus::Running) | None => {}
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(POLL_INTERVAL_MAX);

@@ -17,6 +17,9 @@ const POSTGRES: &str = include_str!("postgres.sh");
 /// What the server logs when it ends a deadlock.
 const DEADLOCK: &str = "ERROR:  deadlock detected";
 
+/// The address of the server to test on; `cargo xtask test` sets it.
+pub const SERVER_VARIABLE: &str = "LEASEHOLD_TEST_PG";
+
 /// A private PostgreSQL server in its own directory, on a free loopback port, that a test may stop, kill and restart.
 ///
 /// `track_commit_timestamp` is on, and the server is durable (`fsync` and `synchronous_commit` are on). It stops, and its
@@ -80,14 +83,22 @@ impl Cluster {
         let programs = postgres_programs().ok_or_else(|| {
             io::Error::other("PostgreSQL is not installed; run: cargo xtask setup")
         })?;
-        let mut all = default_settings(&programs);
+        Self::start_in(&programs, settings)
+    }
+
+    /// Like [`start`](Self::start), with the version in this directory.
+    ///
+    /// # Errors
+    /// When PostgreSQL does not start.
+    pub fn start_in(programs: &Path, settings: &[(&str, &str)]) -> io::Result<Self> {
+        let mut all = default_settings(programs);
         all.extend(
             settings
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
         );
         let kind = Postgres {
-            programs,
+            programs: programs.to_owned(),
             settings: all,
         };
         Ok(Self {
@@ -191,7 +202,9 @@ fn default_settings(programs: &Path) -> Vec<(String, String)> {
         ("deadlock_timeout", "10ms"),
         ("shared_buffers", "256MB"),
     ];
-    if programs.join("../lib/pg_stat_statements.so").is_file() {
+    // Debian's directory of libraries, and that of the npm packages.
+    let mut libraries = ["../lib", "../lib/postgresql"].iter();
+    if libraries.any(|lib| programs.join(lib).join("pg_stat_statements.so").is_file()) {
         settings.push(("shared_preload_libraries", "pg_stat_statements"));
     }
     settings

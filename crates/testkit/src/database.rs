@@ -42,6 +42,12 @@ impl TestDatabase {
         &self.url
     }
 
+    /// The address for a connection that finds the tables of this schema by their plain names.
+    #[must_use]
+    pub fn url_in(&self, schema: &str) -> String {
+        in_schema(&self.url, schema)
+    }
+
     /// The database's name on its server.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -124,6 +130,12 @@ async fn remove(
     Ok(deadlocks)
 }
 
+/// Adds the search path to an address.
+fn in_schema(url: &str, schema: &str) -> String {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}options=-csearch_path%3D{schema}")
+}
+
 /// Replaces the database in a server's address; keeps the options after `?`.
 pub(crate) fn with_database(server_url: &str, name: &str) -> String {
     let (address, options) = match server_url.split_once('?') {
@@ -140,6 +152,14 @@ pub(crate) fn with_database(server_url: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn search_path_is_added_to_the_options_of_an_address() {
+        let expected = "postgres://host/t?options=-csearch_path%3Dmain";
+        assert_eq!(in_schema("postgres://host/t", "main"), expected);
+        let expected = "postgres://host/t?a=b&options=-csearch_path%3Dmain";
+        assert_eq!(in_schema("postgres://host/t?a=b", "main"), expected);
+    }
 
     #[test]
     fn with_database_replaces_only_the_database() {

@@ -29,6 +29,7 @@ mod linters;
 pub mod log_events;
 mod os_user;
 mod port;
+mod postgres_package;
 mod process;
 mod programs;
 mod promtool;
@@ -69,7 +70,7 @@ mod template;
 #[cfg(feature = "traces")]
 mod traces;
 
-pub use cluster::{Cluster, fresh_cluster};
+pub use cluster::{Cluster, SERVER_VARIABLE, fresh_cluster};
 pub use example::example_program;
 pub use faketime::{FAKETIME_PACKAGE, faketime_library, skew_clock};
 pub use frozen::FrozenServer;
@@ -78,8 +79,12 @@ pub use linters::{
     CHECK_JSONSCHEMA, HADOLINT, HELM, KUBERNETES_VALIDATE, LINTERS, Linter, SHELLCHECK, YAMLLINT,
     yaml_as_json,
 };
+pub use postgres_package::{POSTGRES_VERSIONS, PostgresPackage};
 pub use process::Process;
-pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
+pub use programs::{
+    POSTGRES_BIN_VARIABLE, can_run_postgres, debian_postgres, postgres_client, postgres_programs,
+    postgres_version,
+};
 pub use promtool::{PROMTOOL_PACKAGE, check_metrics, promtool, promtool_version};
 pub use python::python_worker;
 pub use size::{FULL_VARIABLE, sized};
@@ -99,7 +104,7 @@ pub use http::{HttpConnection, HttpResponse};
 #[cfg(feature = "database")]
 pub use http2::UnreadHttp2;
 #[cfg(feature = "database")]
-pub use postgres::{SERVER_VARIABLE, TestPostgres};
+pub use postgres::TestPostgres;
 #[cfg(feature = "database")]
 pub use proxy::{FaultProxy, Traffic};
 #[cfg(feature = "database")]

@@ -4,13 +4,10 @@ use std::sync::OnceLock;
 
 use tokio_postgres::{Client, Config, NoTls};
 
-use crate::cluster::{Cluster, fresh_cluster};
+use crate::cluster::{Cluster, SERVER_VARIABLE, fresh_cluster};
 use crate::database::TestDatabase;
 use crate::statement::{DATABASE_CREATE, fill};
 use crate::unique::unique_name;
-
-/// The address of the server to test on; `cargo xtask test` sets it.
-pub const SERVER_VARIABLE: &str = "LEASEHOLD_TEST_PG";
 
 /// A PostgreSQL server on which tests create databases.
 pub struct TestPostgres {

@@ -2,8 +2,11 @@
 
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::os_user::OsUser;
 
 /// The directory of PostgreSQL's programs, instead of the newest installed version; for example for a version matrix.
 pub const POSTGRES_BIN_VARIABLE: &str = "LEASEHOLD_TEST_PG_BIN";
@@ -22,6 +25,39 @@ pub fn postgres_programs() -> Option<PathBuf> {
         let path = env::var_os("PATH")?;
         env::split_paths(&path).find(|directory| is_complete(directory))
     })
+}
+
+/// Returns Debian's directory of this major version, if it is installed.
+#[must_use]
+pub fn debian_postgres(major: u32) -> Option<PathBuf> {
+    let programs = Path::new(DEBIAN_VERSIONS)
+        .join(major.to_string())
+        .join("bin");
+    is_complete(&programs).then_some(programs)
+}
+
+/// Returns a client program such as `psql` or `pg_dump`: the one beside the server's programs, else Debian's newest. The npm
+/// packages have none.
+#[must_use]
+pub fn postgres_client(name: &str) -> Option<PathBuf> {
+    let beside = postgres_programs().map(|programs| programs.join(name));
+    let debian = || newest_under(Path::new(DEBIAN_VERSIONS)).map(|programs| programs.join(name));
+    let is_file = |path: &PathBuf| path.is_file();
+    beside.filter(is_file).or_else(|| debian().filter(is_file))
+}
+
+/// Whether the user that a server runs as can run the programs in this directory.
+pub fn can_run_postgres(programs: &Path) -> io::Result<bool> {
+    let output = OsUser::for_postgres()?
+        .command("sh")
+        .args([
+            "-c",
+            "\"$1/initdb\" --version && \"$1/postgres\" --version",
+            "sh",
+        ])
+        .arg(programs)
+        .output()?;
+    Ok(output.status.success())
 }
 
 /// Returns the version of the server in `programs`, such as `15.18`.

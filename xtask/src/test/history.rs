@@ -93,6 +93,7 @@ mod tests {
             executable: PathBuf::new(),
             folder: PathBuf::new(),
             options: Vec::new(),
+            postgres: None,
         }
     }
 

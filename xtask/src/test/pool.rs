@@ -162,8 +162,12 @@ fn show(program: &TestProgram, outcome: &Outcome, status: ExitStatus, said: &str
     };
     // One call, so that the lines of two programs do not mix.
     let details = if status.success() { "" } else { said };
+    let server = program.postgres.as_ref();
+    let on = server.map_or_else(String::new, |server| {
+        format!(" on PostgreSQL {}", server.version)
+    });
     print!(
-        "test: {}: {} passed{failed} in {}\n{details}",
+        "test: {}: {} passed{failed} in {}{on}\n{details}",
         program.name,
         outcome.passed,
         minutes(took)
@@ -185,6 +189,7 @@ mod tests {
             executable: PathBuf::new(),
             folder: PathBuf::new(),
             options: Vec::new(),
+            postgres: None,
         }
     }
 
@@ -192,6 +197,7 @@ mod tests {
         TestArguments {
             full: false,
             repeat: 1,
+            postgres: None,
             package: Vec::new(),
             program: Vec::new(),
             filter: filter.iter().map(ToString::to_string).collect(),

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::TestArguments;
 use crate::interrupt::Interrupt;
+use crate::setup::InstalledPostgres;
 use crate::{child, workspace};
 
 /// One program of tests: the unit tests of a library, or a file or folder under `tests/`.
@@ -20,6 +21,8 @@ pub(super) struct TestProgram {
     pub(super) folder: PathBuf,
     /// Arguments that select a part of its tests.
     pub(super) options: Vec<String>,
+    /// The PostgreSQL version that it runs on, if not the shared server.
+    pub(super) postgres: Option<InstalledPostgres>,
 }
 
 pub(super) fn build(arguments: &TestArguments, interrupt: &Interrupt) -> Result<Vec<TestProgram>> {
@@ -93,6 +96,7 @@ fn program(line: &str) -> Result<Option<TestProgram>> {
         executable: PathBuf::from(executable),
         folder,
         options: Vec::new(),
+        postgres: None,
     }))
 }
 

@@ -33,27 +33,56 @@ pub(super) fn one_statement(path: &str, text: &str) -> Vec<Finding> {
     }
 }
 
-/// Forbids `SELECT *`: a column that a newer program adds would break prepared plans of an older one.
+/// Forbids `SELECT *` and `RETURNING a.*` outside subqueries and bodies: a column that a newer program adds would break prepared plans of an older one.
 pub(super) fn names_its_columns(path: &str, text: &str) -> Vec<Finding> {
     if !is_operation(path) {
         return Vec::new();
     }
-    let with_star = |line: &str| {
-        ["SELECT", "RETURNING"]
-            .into_iter()
-            .filter_map(|word| line.strip_prefix(word))
-            .any(|list| list.trim_start().starts_with('*'))
-    };
-    let lines = text.lines().enumerate();
-    let found = lines.filter(|(_, line)| with_star(line));
-    let finding = |(at, _)| {
+    let finding = |at| {
         Finding::new(
             path,
-            at + 1,
+            line_of(text, at),
             "selects `*`: name the columns, or include them",
         )
     };
-    found.map(finding).collect()
+    stars(text).into_iter().map(finding).collect()
+}
+
+/// The places of `*` or `a.*` as a selected column, outside parentheses, quotes and comments.
+fn stars(text: &str) -> Vec<usize> {
+    let (mut found, mut depth, mut at) = (Vec::new(), 0_usize, 0);
+    // What was read last: a star after a word or a comma selects columns, after an operand it multiplies.
+    let mut before = String::new();
+    while at < text.len() {
+        let rest = &text[at..];
+        if let Some(length) = comment_length(rest) {
+            at += length;
+            continue;
+        }
+        if let Some(length) = quoted_length(rest) {
+            before = "operand".to_owned();
+            at += length;
+            continue;
+        }
+        let first = rest.chars().next().unwrap_or(' ');
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        let length = match is_word(first) {
+            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        let selects = matches!(&*before, "SELECT" | "RETURNING" | "DISTINCT" | "," | ".");
+        match first {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '*' if depth == 0 && selects => found.push(at),
+            _ => {}
+        }
+        if !first.is_whitespace() {
+            rest[..length].clone_into(&mut before);
+        }
+        at += length;
+    }
+    found
 }
 
 /// Files in `crates/*/sql/`; migrations and fixtures may contain many statements.
@@ -158,7 +187,12 @@ mod tests {
         for word in ["SELECT", "RETURNING"] {
             let text = format!("-- Why.\n{word} * FROM a\n");
             assert_eq!(names_its_columns(PATH, &text)[0].line(), 2);
-            let text = format!("-- Why.\n{word} a, count(*) FROM ({word} * FROM b)\n");
+            for list in ["a.*", "a,\n    b.*", "a, *"] {
+                let text = format!("-- Why.\n{word} {list} FROM a\n");
+                assert_eq!(names_its_columns(PATH, &text).len(), 1, "{text}");
+            }
+            let text =
+                format!("-- Why: *.\n{word} a, b * 2, '.*', count(*) FROM ({word} * FROM b)\n");
             assert_eq!(names_its_columns(PATH, &text), []);
         }
     }

@@ -106,6 +106,7 @@ const STORE: &[SettingSpec] = &[
         SettingKind::Secret(kind::store),
         "postgres://leasehold@db/leasehold",
     ),
+    of("store.schema", SettingKind::Text(kind::short)),
     file("store.tls_ca_file", "/etc/leasehold/postgres-ca.pem"),
     of("store.migrate", SettingKind::Bool),
     count("store.max_connections", 1, 1_000),
@@ -119,6 +120,8 @@ const STORE: &[SettingSpec] = &[
 pub(crate) struct StoreSettings {
     /// A file in the data directory if not set.
     pub(crate) url: Option<String>,
+    /// The PostgreSQL schema that contains the tables and functions.
+    pub(crate) schema: String,
     pub(crate) tls_ca_file: Option<PathBuf>,
     /// Whether a start applies pending migrations.
     pub(crate) migrate: bool,
@@ -132,6 +135,7 @@ impl std::fmt::Debug for StoreSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StoreSettings")
             .field("url", &self.url.as_deref().map(crate::store::redacted_url))
+            .field("schema", &self.schema)
             .field("tls_ca_file", &self.tls_ca_file)
             .field("migrate", &self.migrate)
             .field("max_connections", &self.max_connections)
@@ -145,6 +149,7 @@ impl Default for StoreSettings {
     fn default() -> Self {
         Self {
             url: None,
+            schema: "leasehold".to_owned(),
             tls_ca_file: None,
             migrate: true,
             max_connections: 10,

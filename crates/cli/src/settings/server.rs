@@ -3,7 +3,7 @@
 use super::HumanDuration;
 use super::kind::{self, SettingKind};
 use super::registry::{ANY, MIB, SECOND, SettingSpec, TICK, count, file, of, time};
-use leasehold_runtime::HeartbeatOptions;
+use leasehold_runtime::{HEARTBEAT_INTERVAL_MAX, HeartbeatOptions};
 use leasehold_server::ServerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -130,7 +130,13 @@ impl ServerSettings {
 
 /// The settings of `[instance]` and their allowed values.
 pub(super) const INSTANCE: &[SettingSpec] = &[
-    time("instance.interval", Duration::from_millis(100)),
+    of(
+        "instance.interval",
+        SettingKind::Duration {
+            min: Duration::from_millis(100),
+            max: HEARTBEAT_INTERVAL_MAX,
+        },
+    ),
     time("instance.forget_after", SECOND),
 ];
 

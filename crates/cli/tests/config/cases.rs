@@ -267,10 +267,10 @@ pub(crate) const TOGETHER: &[Case] = &[
         "must be longer than",
     ),
     (
-        "[instance]\n\ninterval = \"2h\"\n",
+        "[instance]\n\nforget_after = \"2s\"\n",
         3,
         "instance.forget_after",
-        "must be longer than instance.interval (2h), is 1h",
+        "must be longer than instance.interval (4s), is 2s",
     ),
     (
         "[server]\nbatch_max_bytes = 500000000\n",

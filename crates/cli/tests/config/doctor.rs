@@ -60,7 +60,7 @@ async fn postgres(env: &CommandEnv) -> (TestDatabase, Client) {
 }
 
 async fn connected(database: &TestDatabase) -> Client {
-    let connected = tokio_postgres::connect(database.url(), NoTls).await;
+    let connected = tokio_postgres::connect(&database.url_in("leasehold"), NoTls).await;
     let (client, connection) = connected.unwrap();
     tokio::spawn(connection);
     client

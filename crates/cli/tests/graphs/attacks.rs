@@ -159,9 +159,10 @@ async fn wide_graph_with_large_params_writes_little_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wide_graph_with_large_params_writes_little_on_postgres() {
     let database = TestPostgres::shared().fresh_database(None).await;
-    let (postgres, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
-        .await
-        .unwrap();
+    let (postgres, connection) =
+        tokio_postgres::connect(&database.url_in("leasehold"), tokio_postgres::NoTls)
+            .await
+            .unwrap();
     tokio::spawn(connection);
     let bytes = async || {
         let statement = include_str!("sql/database_bytes.sql");

@@ -8,8 +8,10 @@
 mod assertions;
 mod attacks;
 mod flow;
+mod next_program;
 mod poison;
 mod queue_ownership;
+mod rolling_upgrade;
 mod server;
 mod workers;
 

@@ -189,7 +189,7 @@ impl FlowWorkspace {
     /// Asserts the end of the planted request, and that it can be redriven.
     async fn assert_poisoned(&self, planted: RequestId) {
         let request = self.get(planted).await.unwrap();
-        assert_eq!(request.failure_reason, Some(FailureReason::Poisoned));
+        assert_eq!(request.failure_reason, Some(FailureReason::Poisoned.into()));
         let error = request.last_error.unwrap_or_default();
         assert!(error.contains("crashed 3 times in a row"), "{error}");
         let reason = Some(FailureReason::Poisoned);
@@ -352,7 +352,7 @@ async fn two_servers_count_crashes_together() {
     assert!(crashes.iter().sum::<usize>() >= 3, "{crashes:?}");
     let store = assertions::open(database.url()).await;
     let request = store.request_find(planted).await.unwrap().unwrap();
-    assert_eq!(request.failure_reason, Some(FailureReason::Poisoned));
+    assert_eq!(request.failure_reason, Some(FailureReason::Poisoned.into()));
 }
 
 /// Fifty requests in every status, a server that is killed three times: all complete.

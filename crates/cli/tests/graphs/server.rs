@@ -5,6 +5,7 @@ use leasehold_client::Client;
 use leasehold_testkit::{Process, TempDir, temp_dir};
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::Duration;
 use tokio::task::block_in_place;
 
 const RUNNING: &str = "leasehold is running";
@@ -91,6 +92,17 @@ impl Server {
 
     pub(crate) fn is_running(&mut self) -> bool {
         self.process().is_running()
+    }
+
+    pub(crate) fn pid(&mut self) -> u32 {
+        self.process().pid()
+    }
+
+    /// Waits until it exits by itself, and asserts the exit code.
+    pub(crate) fn until_exit(&mut self, code: i32, timeout: Duration) {
+        let status = block_in_place(|| self.process().wait(timeout));
+        let log = self.process().log();
+        assert_eq!(status.code(), Some(code), "{log}");
     }
 
     /// The output of the current process.

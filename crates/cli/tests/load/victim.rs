@@ -211,7 +211,7 @@ struct Worker {
 
 impl Worker {
     async fn start(served: &ServerProcess, tenant: &Tenant, definition: &str) -> Self {
-        let key = text(&served.worker_key(QUEUE).await["secret"]);
+        let key = served.worker(QUEUE).await.key;
         let stop = Arc::new(AtomicBool::new(false));
         let worker = WorkerLoop {
             worker: Tenant {

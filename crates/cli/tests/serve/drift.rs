@@ -45,7 +45,7 @@ async fn running_server_repairs_drift() {
         .set("sweep.interval", "500ms");
     let mut serve = program.start();
     let workspace = OrderWorkspace::new(database::store(database.url()), 1).await;
-    let (sql, connection) = tokio_postgres::connect(database.url(), NoTls)
+    let (sql, connection) = tokio_postgres::connect(&database.url_in("leasehold"), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);

@@ -222,7 +222,7 @@ pub(crate) async fn assert_ended(
             }
             Some((reason, text)) => {
                 assert_eq!(request.status, RequestStatus::Failed, "{request:?}");
-                assert_eq!(request.failure_reason, Some(reason), "{request:?}");
+                assert_eq!(request.failure_reason, Some(reason.into()), "{request:?}");
                 assert!(error.contains(text), "{error:?} does not contain {text:?}");
             }
         }

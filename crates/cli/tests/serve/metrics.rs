@@ -383,7 +383,7 @@ async fn stolen_lock_is_counted_as_lost() {
     let before = env.scraped.scrape().await;
     assert_eq!((before.of(held), before.of(lost)), (1.0, 0.0));
 
-    let (client, connection) = tokio_postgres::connect(env.database.url(), NoTls)
+    let (client, connection) = tokio_postgres::connect(&env.database.url_in("leasehold"), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);

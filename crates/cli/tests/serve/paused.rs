@@ -24,7 +24,7 @@ async fn transitions_of(
         steps.extend(
             timeline
                 .filter(|event| is_of(process, &event.by))
-                .map(|event| event.to)
+                .map(|event| event.to.known().unwrap())
                 .filter(|to| *to != RequestStatus::Completed),
         );
     }
@@ -85,7 +85,7 @@ async fn process_paused_between_claim_and_start_writes_nothing() {
     assert_eq!(transitions_of(&paused, &workspace, &all).await, claimed);
     let ended = workspace.get(cancelled).await;
     assert_eq!(ended.status, RequestStatus::Failed);
-    assert_eq!(ended.failure_reason, Some(FailureReason::Cancelled));
+    assert_eq!(ended.failure_reason, Some(FailureReason::Cancelled.into()));
     let requests = workspace.all().await;
     assert!(
         requests

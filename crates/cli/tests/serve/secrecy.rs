@@ -124,9 +124,10 @@ async fn rejected_row_is_not_logged() {
         .set("log.level", "trace");
     let mut serve = program.start();
     let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
-    let (sql, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
-        .await
-        .unwrap();
+    let (sql, connection) =
+        tokio_postgres::connect(&database.url_in("leasehold"), tokio_postgres::NoTls)
+            .await
+            .unwrap();
     tokio::spawn(connection);
     sql.batch_execute(CONSTRAINT_ADD).await.unwrap();
     let mut caller = Caller::new(&serve, &program).await;

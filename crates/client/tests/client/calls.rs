@@ -130,7 +130,7 @@ async fn queue_and_job_calls_round_trip(on: BackendKind) {
     let job = client.job_get(first.id).await.unwrap();
     assert_eq!(
         (job.status, job.payload.as_str()),
-        (JobStatus::Queued, "\"ada\"")
+        (JobStatus::Queued.into(), "\"ada\"")
     );
     let cancelled = client.job_cancel(more[0].id).await.unwrap();
     assert_eq!(cancelled.status, JobStatus::Failed);

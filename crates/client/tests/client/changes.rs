@@ -85,7 +85,7 @@ async fn changes_arrive_as_they_happen(on: BackendKind) {
     let change = stream.next().await.unwrap();
     assert_eq!(
         (change.event.request, change.event.to),
-        (after, RequestStatus::Pending)
+        (after, RequestStatus::Pending.into())
     );
     let mut all = server.client.changes(None).from_oldest();
     assert_eq!(all.next().await.unwrap().event.request, before);

@@ -244,7 +244,7 @@ async fn leases_are_renewed(on: BackendKind) {
     })
     .await;
     let job = server.client.job_get(id).await.unwrap();
-    assert_eq!((job.status, job.attempts), (JobStatus::Running, 1));
+    assert_eq!((job.status, job.attempts), (JobStatus::Running.into(), 1));
     go.add_permits(1);
     until_is(&server, id, JobStatus::Completed).await;
     assert_eq!(started.stop().await.lost, 0);
@@ -282,7 +282,7 @@ async fn drain_returns_prefetched_jobs_and_ends_at_once(on: BackendKind) {
     assert_eq!((stats.lost, stats.unwritten), (0, 0));
     for id in &ids[2..] {
         let job = server.client.job_get(*id).await.unwrap();
-        assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
+        assert_eq!((job.status, job.attempts), (JobStatus::Queued.into(), 0));
     }
 }
 

@@ -106,7 +106,7 @@ async fn list(
             job.id.to_string(),
             clean(&job.queue),
             clean(&job.kind),
-            display::job_status(&session.out, job.status),
+            display::job_status(&session.out, &job.status),
             format!("{}/{}", job.attempts, job.max_attempts),
             display::age(job.created_at, jiff::Timestamp::now()),
             display::truncate(job.last_error.as_deref().unwrap_or_default()),
@@ -131,7 +131,7 @@ fn print(session: &Session, job: &Job) -> CommandResult {
         ("job", job.id.to_string()),
         ("queue", clean(&job.queue)),
         ("kind", clean(&job.kind)),
-        ("status", display::job_status(out, job.status)),
+        ("status", display::job_status(out, &job.status)),
         ("error", text(&job.last_error)),
         (
             "execution",

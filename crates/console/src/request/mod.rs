@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use enqueue::EnqueueArguments;
 use leasehold_client::RequestFilter;
 use leasehold_client::api::request::{CancelOptions, CancelState, Request};
-use leasehold_core::{FailureReason, RequestId, RequestStatus, WorkspaceId};
+use leasehold_core::{FailureReason, Named, RequestId, RequestStatus, WorkspaceId};
 
 /// Subcommands of `leasehold request`.
 #[derive(Subcommand, Clone, Debug)]
@@ -134,10 +134,10 @@ async fn print(session: &Session, request: &Request) -> CommandResult {
     let id = |id: Option<String>| id.unwrap_or_default();
     Ok(out.fields(vec![
         ("request", request.id.to_string()),
-        ("status", display::request_status(out, request.status)),
+        ("status", display::request_status(out, &request.status)),
         (
             "reason",
-            id(request.failure_reason.map(|reason| reason.to_string())),
+            id(request.failure_reason.as_ref().map(reason_text)),
         ),
         (
             "error",
@@ -250,7 +250,7 @@ pub(crate) async fn rows(
     for request in items {
         let mut row = vec![
             request.id.to_string(),
-            display::request_status(&session.out, request.status),
+            display::request_status(&session.out, &request.status),
         ];
         if all_workspaces {
             row.push(clean(&names.workspace(session, request.workspace).await));
@@ -266,10 +266,15 @@ pub(crate) async fn rows(
     Ok(rows)
 }
 
+/// A reason that only a newer program knows may be any text.
+fn reason_text(reason: &Named<FailureReason>) -> String {
+    clean(&reason.to_string())
+}
+
 fn last_error(request: &Request) -> String {
     let error = request.last_error.as_deref().unwrap_or_default();
-    match request.failure_reason {
-        Some(reason) if error.is_empty() => reason.to_string(),
+    match &request.failure_reason {
+        Some(reason) if error.is_empty() => reason_text(reason),
         Some(reason) => display::truncate(&format!("{reason}: {error}")),
         None => display::truncate(error),
     }
@@ -322,7 +327,7 @@ async fn timeline(session: &Session, workspace: WorkspaceId, id: RequestId) -> C
     let rows = events.iter().map(|event| {
         vec![
             display::timestamp(event.at),
-            display::request_status(out, event.to),
+            display::request_status(out, &event.to),
             clean(&event.by),
             display::truncate(event.reason.as_deref().unwrap_or_default()),
         ]

@@ -13,7 +13,7 @@ use leasehold_client::api::change::Event;
 use leasehold_client::api::execution::ExecutionNode;
 use leasehold_client::api::request::Request;
 use leasehold_core::graph::NodeState;
-use leasehold_core::{ExecutionId, RequestId, RequestStatus, WorkspaceId};
+use leasehold_core::{ExecutionId, Named, RequestId, RequestStatus, WorkspaceId};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -66,14 +66,14 @@ async fn poll(
     let (last, before): (Vec<&Event>, Vec<&Event>) = events
         .iter()
         .skip(state.events)
-        .partition(|event| is_end(event.to));
+        .partition(|event| is_end(&event.to));
     for event in before {
         print_event(session, event)?;
     }
     if let Some(execution) = request.execution {
         print_nodes(session, workspace, execution, state).await?;
     }
-    let is_over = is_end(request.status);
+    let is_over = is_end(&request.status);
     if is_over || last.is_empty() {
         state.events = events.len();
     } else {
@@ -82,8 +82,8 @@ async fn poll(
     Ok(is_over.then_some(request))
 }
 
-fn is_end(status: RequestStatus) -> bool {
-    matches!(status, RequestStatus::Completed | RequestStatus::Failed)
+fn is_end(status: &Named<RequestStatus>) -> bool {
+    status.known().is_some_and(RequestStatus::is_finished)
 }
 
 fn print_event(session: &Session, event: &Event) -> CommandResult {
@@ -92,7 +92,7 @@ fn print_event(session: &Session, event: &Event) -> CommandResult {
         return Ok(out.json_line(event)?);
     }
     let reason = event.reason.as_deref().unwrap_or_default();
-    let status = display::request_status(out, event.to);
+    let status = display::request_status(out, &event.to);
     let line = format!(
         "{}  {status}  {}",
         display::time_of_day(event.at),
@@ -151,15 +151,17 @@ fn print_end(session: &Session, request: &Request) -> CommandResult {
             display::time_of_day(at),
             display::elapsed(request.created_at, at),
         );
-        let status = display::request_status(out, request.status);
+        let status = display::request_status(out, &request.status);
         out.line(format!("{clock}  {status}  after {took}"))?;
     }
     if !failed {
         return Ok(());
     }
     let id = request.id;
-    let reason = request.failure_reason;
-    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let reason = request.failure_reason.as_ref();
+    let reason = reason.map_or_else(String::new, |reason| {
+        format!(" ({})", clean(&reason.to_string()))
+    });
     let error = clean(request.last_error.as_deref().unwrap_or("no error message"));
     let message = format!(
         "request {id} failed{reason}: {error}; retry it with `leasehold request redrive {id}`"

@@ -94,7 +94,7 @@ fn overview(seconds: u64, busiest: Vec<WorkspaceState>, queues: Vec<QueueUse>) -
 fn instance() -> Instance {
     Instance {
         id: "host-1".to_owned(),
-        version: "0.1.0".to_owned(),
+        version: "0.2.0".to_owned(),
         dispatches: true,
         listens: Some("127.0.0.1:7777".to_owned()),
         started_at: at(0),
@@ -263,7 +263,7 @@ fn server_outage_keeps_the_last_overview() {
     model.update(busy_at(146), vec![instance(), instance()]);
     let back = screen_text(&draw(&model, &View::default(), PLAIN, 80, 24));
     assert!(back.contains("engine embedded: up"), "{back}");
-    assert!(back.contains("2 instances, 0.1.0"), "{back}");
+    assert!(back.contains("2 instances, 0.2.0"), "{back}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn execution(number: u128) -> ExecutionId {
 /// A pending request without obstacles.
 fn free() -> Facts {
     Facts {
-        status: RequestStatus::Pending,
+        status: RequestStatus::Pending.into(),
         now: now(),
         run_at: now(),
         attempt_count: 0,
@@ -168,7 +168,7 @@ fn every_other_status_has_its_reason() {
     ];
     for (status, cancel_requested, pollers, reason, also) in table {
         let facts = Facts {
-            status,
+            status: status.into(),
             cancel_requested,
             pollers,
             paused: true,
@@ -248,16 +248,20 @@ fn sentence(changes: &[Change]) -> String {
 
 #[test]
 fn every_reason_has_a_sentence() {
-    let runs: Change = |f| f.status = RequestStatus::Dispatched;
-    let table: [(&[Change], &str); 10] = [
+    let runs: Change = |f| f.status = RequestStatus::Dispatched.into();
+    let table: [(&[Change], &str); 11] = [
         (&[runs], "Running."),
         (
             &[runs, |f| f.pollers = Some(0)],
             "Running, but no worker polls its task queue. Start a worker for that task queue.",
         ),
-        (&[|f| f.status = RequestStatus::Failed], "Finished."),
+        (&[|f| f.status = RequestStatus::Failed.into()], "Finished."),
         (
-            &[|f| f.status = RequestStatus::Claimed],
+            &[|f| f.status = Named::Unknown("EXPIRED".into())],
+            "Its status is unknown to this version of the server. Ask a server of the newest version.",
+        ),
+        (
+            &[|f| f.status = RequestStatus::Claimed.into()],
             "Admitted; the dispatcher is starting its execution.",
         ),
         (

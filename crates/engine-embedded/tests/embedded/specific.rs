@@ -90,7 +90,10 @@ async fn end_frees_the_slot_at_once(g: EngineFixture) {
     let request = g.store.request_get(start.workspace, start.request).await;
     let request = request.unwrap().unwrap();
     assert_eq!(request.status, RequestStatus::Failed);
-    assert_eq!(request.failure_reason, Some(FailureReason::ExecutionFailed));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::ExecutionFailed.into())
+    );
     let error = Some("node `first` failed: no paper");
     assert_eq!(request.last_error.as_deref(), error);
 }
@@ -121,7 +124,10 @@ async fn cancel_revokes_the_lease_of_a_running_job(g: EngineFixture) {
     assert_eq!(error.as_deref(), Some("not wanted"));
     let request = g.store.request_get(start.workspace, start.request).await;
     let request = request.unwrap().unwrap();
-    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::Cancelled.into())
+    );
     let timeline = g.store.request_timeline(start.workspace, start.request);
     let last = timeline.await.unwrap().pop().unwrap();
     assert_eq!(last.by, IDENTITY);

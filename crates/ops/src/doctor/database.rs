@@ -5,8 +5,10 @@ use leasehold_core::doctor::Finding;
 use leasehold_store::diagnosis::{Diagnosis, PostgresFacts, SqliteFacts, TableFacts};
 use std::time::Duration;
 
-/// The oldest supported server.
-const POSTGRES_MIN: u32 = 140_000;
+/// The oldest supported major version.
+const POSTGRES_MIN: u32 = 14;
+/// The newest major version that the tests run on.
+const POSTGRES_TESTED: u32 = 18;
 /// An open snapshot blocks vacuum; claims become slower after some minutes.
 const SNAPSHOT_WARNING: Duration = Duration::from_secs(5 * 60);
 /// After an hour tables have grown permanently.
@@ -62,11 +64,21 @@ fn server(facts: &PostgresFacts) -> Finding {
             "set store.url to the primary",
         );
     }
-    if facts.version_number < POSTGRES_MIN {
+    let major = facts.version_number / 10_000;
+    if major < POSTGRES_MIN {
         return problem(
             "database",
             format!("{says} is not supported"),
-            "upgrade to PostgreSQL 14 or later",
+            format!("upgrade to a version from {POSTGRES_MIN} to {POSTGRES_TESTED}"),
+        );
+    }
+    if major > POSTGRES_TESTED {
+        return warning(
+            "database",
+            format!(
+                "{says} is newer than the versions that Leasehold is tested on ({POSTGRES_MIN} to {POSTGRES_TESTED})"
+            ),
+            "upgrade Leasehold to a release that is tested on it",
         );
     }
     passed("database", says)
@@ -300,6 +312,9 @@ mod tests {
             ("database", Ok, |_| {}),
             ("database", Problem, |f| f.in_recovery = true),
             ("database", Problem, |f| f.version_number = 130_014),
+            ("database", Ok, |f| f.version_number = 140_000),
+            ("database", Ok, |f| f.version_number = 180_004),
+            ("database", Warning, |f| f.version_number = 190_000),
             ("durability", Problem, |f| f.fsync = false),
             ("durability", Problem, |f| f.full_page_writes = false),
             ("durability", Warning, |f| {

@@ -70,11 +70,12 @@ pub(super) fn is_schema_current(status: &[MigrationStatus]) -> bool {
 
 pub(super) fn schema(status: &[MigrationStatus]) -> Finding {
     let first = |state| status.iter().find(move |one| one.state == state);
-    if let Some(newer) = first(MigrationState::Unknown) {
+    if let Some(newer) = first(MigrationState::Incompatible) {
+        let version = newer.applied_by.as_deref().unwrap_or("unknown");
         return problem(
             "schema",
-            format!("is newer than this program: it contains {newer}"),
-            "run the newer version of leasehold",
+            format!("is too new for this program: Leasehold {version} applied {newer}"),
+            format!("run leasehold {version} or newer; servers of older versions stop"),
         );
     }
     if let Some(changed) = first(MigrationState::Changed) {
@@ -91,14 +92,21 @@ pub(super) fn schema(status: &[MigrationStatus]) -> Finding {
             "run `leasehold migrate up`, or start a server with store.migrate = true; the other checks of the store were skipped",
         );
     }
-    let count = |kind| status.iter().filter(|one| one.kind == kind).count();
-    let migrations = count(StepKind::Migration);
+    let is_newer = |one: &&MigrationStatus| one.state == MigrationState::Newer;
+    let of = |kind| status.iter().filter(move |one| one.kind == kind);
+    let newer = of(StepKind::Migration).filter(is_newer).count();
+    let migrations = of(StepKind::Migration).count() - newer;
+    let functions = match of(StepKind::Function).count() {
+        0 => String::new(),
+        functions => format!(" and {functions} functions"),
+    };
+    let newer = match newer {
+        0 => String::new(),
+        newer => format!(", and {newer} of a newer version that this program may use"),
+    };
     passed(
         "schema",
-        match count(StepKind::Function) {
-            0 => format!("has all {migrations} migrations"),
-            functions => format!("has all {migrations} migrations and {functions} functions"),
-        },
+        format!("has all {migrations} migrations{functions}{newer}"),
     )
 }
 
@@ -310,12 +318,15 @@ mod tests {
             number: 1,
             name: "0001_workspaces".to_owned(),
             state,
+            compatible_from: Some(1),
+            applied_by: Some("0.2.0".to_owned()),
         };
         for (state, verdict) in [
             (MigrationState::Applied, Verdict::Ok),
             (MigrationState::Pending, Verdict::Warning),
             (MigrationState::Changed, Verdict::Problem),
-            (MigrationState::Unknown, Verdict::Problem),
+            (MigrationState::Newer, Verdict::Ok),
+            (MigrationState::Incompatible, Verdict::Problem),
         ] {
             let finding = schema(&[one(MigrationState::Applied), one(state)]);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
@@ -330,6 +341,8 @@ mod tests {
             number: 2,
             name: "leasehold_fold".to_owned(),
             state,
+            compatible_from: None,
+            applied_by: None,
         };
         let older = [function(MigrationState::Pending)];
         assert!(!is_schema_current(&older));

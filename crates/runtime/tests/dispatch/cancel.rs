@@ -28,7 +28,10 @@ async fn assert_cancelled(
     })
     .await;
     let request = env.get(workspace, id).await;
-    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::Cancelled.into())
+    );
     assert_eq!(env.in_use(workspace).await, 0);
 }
 
@@ -105,7 +108,10 @@ async fn give_up(on: BackendKind, fault: Fault) {
     assert_eq!(cycle(&dispatcher).await.failed, 1);
     let request = env.get(&workspace, id).await;
     assert_eq!(request.status, RequestStatus::Failed);
-    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::Cancelled.into())
+    );
     assert_eq!(env.in_use(&workspace).await, 0);
     // A dispatcher that stalled right before its call sends the start only now.
     let late = env.engine.last_start(execution);
@@ -142,7 +148,7 @@ async fn cancel_on_a_task_queue_without_workers(on: BackendKind) {
     let request = env.get(&workspace, id).await;
     assert_eq!(
         (request.status, request.dispatch_failures),
-        (RequestStatus::Dispatched, 0)
+        (RequestStatus::Dispatched.into(), 0)
     );
     let execution = request.execution.unwrap();
     assert_eq!(env.engine.pollers(&env.body()).await, Ok(Some(0)));

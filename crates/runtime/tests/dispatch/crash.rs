@@ -114,7 +114,7 @@ async fn dispatcher_dies_after_dispatched_was_written(on: BackendKind) {
     let request = env.get(&workspace, id).await;
     assert_eq!(
         (request.status, request.attempt_count),
-        (RequestStatus::Dispatched, 0)
+        (RequestStatus::Dispatched.into(), 0)
     );
 }
 

@@ -24,7 +24,7 @@ async fn assert_failed(
 ) {
     let request = env.get(workspace, id).await;
     assert_eq!(request.status, RequestStatus::Failed);
-    assert_eq!(request.failure_reason, Some(reason));
+    assert_eq!(request.failure_reason, Some(reason.into()));
     assert_eq!((request.execution, request.dispatch_failures), (None, 0));
     assert_eq!(env.in_use(workspace).await, 0);
     let (named, why) = (format!("request={id}"), format!("reason={reason}"));

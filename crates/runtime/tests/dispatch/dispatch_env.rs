@@ -155,7 +155,7 @@ impl DispatchEnv {
     }
 
     pub(crate) async fn status(&self, workspace: &TestWorkspace, id: RequestId) -> RequestStatus {
-        self.get(workspace, id).await.status
+        self.get(workspace, id).await.status.known().unwrap()
     }
 
     /// Returns the current execution of a request.
@@ -175,7 +175,8 @@ impl DispatchEnv {
         id: RequestId,
     ) -> Vec<RequestStatus> {
         let events = workspace.timeline(&*self.store, id).await;
-        events.iter().map(|event| event.to).collect()
+        let statuses = events.iter().map(|event| event.to.known());
+        statuses.map(Option::unwrap).collect()
     }
 
     pub(crate) async fn set_limit(&self, workspace: &TestWorkspace, limit: u32) {
@@ -237,8 +238,8 @@ impl DispatchEnv {
 
     /// Opens a plain connection to the database.
     pub(crate) async fn sql_client(&self) -> tokio_postgres::Client {
-        let url = self.backend.database().url();
-        let connected = tokio_postgres::connect(url, tokio_postgres::NoTls).await;
+        let url = self.backend.database().url_in("leasehold");
+        let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
         let (client, connection) = connected.unwrap();
         tokio::spawn(connection);
         client

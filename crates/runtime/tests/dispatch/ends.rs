@@ -31,7 +31,7 @@ async fn execution_ends_while_its_request_is_claimed(on: BackendKind) {
     })
     .await;
     let ended = env.get(&workspace, id).await;
-    assert_eq!(ended.failure_reason, Some(FailureReason::Terminated));
+    assert_eq!(ended.failure_reason, Some(FailureReason::Terminated.into()));
     assert_eq!(env.in_use(&workspace).await, 0);
     let path = env.path(&workspace, id).await;
     assert_eq!(path, [Pending, Claimed, Dispatched, Failed]);

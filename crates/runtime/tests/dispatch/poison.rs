@@ -51,7 +51,7 @@ async fn enqueue_crashed(
 async fn assert_poisoned(env: &DispatchEnv, workspace: &TestWorkspace, id: RequestId) {
     let request = env.get(workspace, id).await;
     assert_eq!(request.status, RequestStatus::Failed, "{request:?}");
-    assert_eq!(request.failure_reason, Some(FailureReason::Poisoned));
+    assert_eq!(request.failure_reason, Some(FailureReason::Poisoned.into()));
     let error = request.last_error.unwrap();
     assert!(error.contains("crashed 3 times in a row"), "{error}");
     assert_eq!(env.in_use(workspace).await, 0);

@@ -72,7 +72,10 @@ async fn failure_is_noticed_with_its_error(on: BackendKind) {
     )
     .await;
     let request = env.get(&workspace, id).await;
-    assert_eq!(request.failure_reason, Some(FailureReason::ExecutionFailed));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::ExecutionFailed.into())
+    );
     assert_eq!(request.last_error.as_deref(), Some("no such  card"));
 }
 
@@ -88,7 +91,10 @@ async fn workflow_terminated_by_an_operator_frees_its_slot(on: BackendKind) {
     )
     .await;
     let request = env.get(&workspace, id).await;
-    assert_eq!(request.failure_reason, Some(FailureReason::Terminated));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::Terminated.into())
+    );
 }
 
 async fn a_workflow_that_continues_as_new_has_not_ended(on: BackendKind) {

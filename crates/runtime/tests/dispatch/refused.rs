@@ -50,7 +50,10 @@ async fn over_long_id_is_refused_until_max_attempts(on: BackendKind) {
         let error = request.last_error.unwrap();
         assert!(error.contains("exceeds maximum allowed length"), "{error}");
         if failures < 3 {
-            assert_eq!((done.released, request.status), (1, RequestStatus::Pending));
+            assert_eq!(
+                (done.released, request.status),
+                (1, RequestStatus::Pending.into())
+            );
             // Not before 1, then 2 seconds have passed.
             env.advance(Duration::from_millis(u64::from(failures) * 1000 - 1));
             assert_eq!(cycle(&dispatcher).await.batches, [0; 0]);
@@ -61,7 +64,7 @@ async fn over_long_id_is_refused_until_max_attempts(on: BackendKind) {
     assert_eq!(request.status, RequestStatus::Failed);
     assert_eq!(
         request.failure_reason,
-        Some(FailureReason::DispatchExhausted)
+        Some(FailureReason::DispatchExhausted.into())
     );
     let named = format!("request={id}");
     assert_eq!(
@@ -137,6 +140,9 @@ async fn rejected_start_of_a_cancelled_request(on: BackendKind) {
     hold.add_permits(1);
     assert_eq!(running.await.unwrap().failed, 1);
     let request = env.get(&workspace, id).await;
-    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::Cancelled.into())
+    );
     assert_eq!(env.in_use(&workspace).await, 0);
 }

@@ -50,7 +50,7 @@ async fn instance_without_dispatch_recovers_and_reconciles(on: BackendKind) {
     env.until_all(&workspace, &ids[1..], RequestStatus::Pending)
         .await;
     let ended = env.get(&workspace, ids[0]).await;
-    assert_eq!(ended.failure_reason, Some(FailureReason::Terminated));
+    assert_eq!(ended.failure_reason, Some(FailureReason::Terminated.into()));
     assert_eq!(
         env.status(&workspace, waiting).await,
         RequestStatus::Pending

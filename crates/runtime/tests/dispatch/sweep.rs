@@ -57,7 +57,10 @@ async fn execution_lost_by_the_engine_fails_after_two_passes(on: BackendKind) {
     })
     .await;
     let request = env.get(&workspace, id).await;
-    assert_eq!(request.failure_reason, Some(FailureReason::EngineLost));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::EngineLost.into())
+    );
     assert_eq!(env.in_use(&workspace).await, 0);
     let named = format!("request={id}");
     logs::assert_once(

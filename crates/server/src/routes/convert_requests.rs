@@ -190,6 +190,7 @@ fn reason(from: Reason) -> api::why::Reason {
         Reason::Running => ApiReason::Running,
         Reason::NoPollers => ApiReason::NoPollers,
         Reason::Finished => ApiReason::Finished,
+        Reason::UnknownStatus => ApiReason::UnknownStatus,
         Reason::Starting => ApiReason::Starting,
         Reason::Cancelling => ApiReason::Cancelling,
         Reason::WorkspaceGone => ApiReason::WorkspaceGone,

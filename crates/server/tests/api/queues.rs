@@ -198,7 +198,7 @@ async fn instances_are_listed_as_registered() {
     let server = TestServer::new().await;
     let beat = InstanceHeartbeat {
         id: "host-1".to_owned(),
-        version: "0.1.0".to_owned(),
+        version: "0.2.0".to_owned(),
         dispatches: true,
         listens: Some("http://127.0.0.1:7777".to_owned()),
     };

@@ -97,8 +97,8 @@ async fn write_out_of_order(server: &TestServer, own: &KeyedWorkspace, other: &K
 }
 
 async fn connect(server: &TestServer) -> Client {
-    let url = server.backend.database().url();
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    let url = server.backend.database().url_in("leasehold");
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }

@@ -1,6 +1,7 @@
 //! Builds a history from the events and limit changes that an adapter's test reads from its database, in commit order.
 
 use super::{Commit, ExecutionUse, History, HistoryChange, Transition};
+use crate::factory::known;
 use leasehold_core::{RequestId, RequestStatus, Timestamp};
 use leasehold_store::change::Event;
 use std::collections::{BTreeMap, HashSet};
@@ -44,7 +45,7 @@ impl HistoryBuilder {
     /// Converts an event to a change, given the events before it. An execution is kept after an unknown start or an expired lease.
     pub fn moved(&mut self, read: RecordedEvent) -> HistoryChange {
         let event = &read.event;
-        let execution = match event.to {
+        let execution = match known(&event.to) {
             RequestStatus::Pending
                 if matches!(event.reason.as_deref(), Some("unknown" | "lease_expired")) =>
             {
@@ -61,8 +62,8 @@ impl HistoryBuilder {
         HistoryChange::Moved(Transition {
             request: event.request,
             workspace: event.workspace,
-            from: event.from,
-            to: event.to,
+            from: event.from.as_ref().map(known),
+            to: known(&event.to),
             priority: read.priority,
             created_at: read.created_at,
             execution,

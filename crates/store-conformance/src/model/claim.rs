@@ -167,7 +167,7 @@ impl State {
             request: id,
             definition: row.request.definition,
             version: row.request.version,
-            status: ExecutionStatus::Running,
+            status: ExecutionStatus::Running.into(),
             admission: self.admissions,
             started_at: now,
             finished_at: None,

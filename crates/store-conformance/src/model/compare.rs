@@ -96,7 +96,7 @@ async fn running_of(f: &Fixture, ids: &[ExecutionId]) -> BTreeSet<ExecutionId> {
 
 /// Clears the time of a cancel request that took effect at once: whether it is stored is the store's choice.
 fn clear_cancel_time(request: &mut Request) {
-    if request.failure_reason == Some(FailureReason::Cancelled) {
+    if request.failure_reason == Some(FailureReason::Cancelled.into()) {
         request.cancel_requested_at = None;
     }
 }

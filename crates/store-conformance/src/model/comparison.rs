@@ -4,7 +4,7 @@ use super::Model;
 use super::claim_check::TurnTracker;
 use super::op::{ClaimFault, Pick};
 use crate::Fixture;
-use crate::factory::{TestWorkspace, binding};
+use crate::factory::{TestWorkspace, binding, known};
 use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, Plan, RequestId, RequestStatus, VersionId,
     WorkspaceId,
@@ -167,7 +167,9 @@ impl RequestComparison {
         let claimed =
             |status| pick.fault == ClaimFault::AnyStatus || status == RequestStatus::Claimed;
         let rows = state.requests.values();
-        let rows: Vec<_> = rows.filter(|row| claimed(row.request.status)).collect();
+        let rows: Vec<_> = rows
+            .filter(|row| claimed(known(&row.request.status)))
+            .collect();
         let row = rows.get(usize::from(pick.n) % rows.len().max(1))?;
         let owner = match (pick.fault, &row.request.claimed_by) {
             (ClaimFault::WrongOwner, _) | (_, None) => "stranger".to_owned(),
@@ -189,7 +191,7 @@ impl RequestComparison {
             ClaimFault::WrongOwner | ClaimFault::OldToken => false,
         };
         let all = state.executions.values();
-        let all: Vec<_> = all.filter(|e| fits(e.status)).collect();
+        let all: Vec<_> = all.filter(|e| fits(known(&e.status))).collect();
         let chosen = all.get(usize::from(pick.n) % all.len().max(1));
         chosen.map_or_else(fresh_id, |e| e.id)
     }

@@ -2,6 +2,7 @@
 
 use super::Model;
 use super::state::{KeptKey, RequestRow, State};
+use crate::factory::known;
 use async_trait::async_trait;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp};
@@ -16,7 +17,7 @@ impl State {
         let Some(row) = self.own(cancel.workspace, id) else {
             return Cancelled::NotFound;
         };
-        let (status, execution) = (row.request.status, row.request.execution);
+        let (status, execution) = (known(&row.request.status), row.request.execution);
         let outcome = match (status, execution) {
             (RequestStatus::Completed | RequestStatus::Failed, _) => {
                 return Cancelled::AlreadyFinished;
@@ -87,7 +88,7 @@ impl State {
         if execution.status != ExecutionStatus::Running {
             return ExecutionFinished::AlreadyFinished;
         }
-        execution.status = execution.status.after(finish.end);
+        execution.status = known(&execution.status).after(finish.end).into();
         execution.finished_at = Some(now);
         execution.error = finish.error.clone();
         let id = execution.request;
@@ -121,7 +122,7 @@ impl State {
 
     /// Moves a request whose execution has ended through the statuses that it skipped.
     fn pass_through(&mut self, id: RequestId, by: &str, now: Timestamp) {
-        let status = self.requests.get(&id).map(|row| row.request.status);
+        let status = self.requests.get(&id).map(|row| known(&row.request.status));
         if status == Some(RequestStatus::Pending) {
             self.step(id, RequestStatus::Claimed, now, by, None);
             if let Some(row) = self.requests.get_mut(&id) {
@@ -142,7 +143,7 @@ impl State {
             .values()
             .map(|row| &row.request)
             .filter_map(|r| {
-                let before = match r.status {
+                let before = match known(&r.status) {
                     RequestStatus::Completed => prune.completed_before,
                     RequestStatus::Failed => prune.failed_before,
                     RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched => {

@@ -175,7 +175,9 @@ impl State {
             .filter(|r| {
                 r.workspace == redrive.workspace
                     && r.status == RequestStatus::Failed
-                    && redrive.reason.is_none_or(|x| r.failure_reason == Some(x))
+                    && redrive
+                        .reason
+                        .is_none_or(|x| r.failure_reason == Some(x.into()))
                     && redrive.definition.is_none_or(|x| r.definition == x)
                     && !self.redriven.contains(&r.id)
                     && !self.deleted_definitions.contains(&r.definition)

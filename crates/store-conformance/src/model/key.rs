@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use leasehold_core::key::{KeyRights, KeyScope};
 use leasehold_core::{KeyId, Timestamp, WorkspaceId};
 use leasehold_store::audit::AuditRecord;
-use leasehold_store::instance::{Instance, InstanceHeartbeat, InstanceStore};
+use leasehold_store::instance::{HeartbeatRecorded, Instance, InstanceHeartbeat, InstanceStore};
 use leasehold_store::key::{
     Key, KeyCreated, KeyRevoked, KeyRotated, KeyRotation, KeyStore, NewKey, RotationStep,
 };
@@ -244,9 +244,9 @@ impl InstanceStore for Model {
         &self,
         heartbeat: &InstanceHeartbeat,
         forget_after: Duration,
-    ) -> Result<()> {
+    ) -> Result<HeartbeatRecorded> {
         self.state().heartbeat(heartbeat, forget_after, self.now());
-        Ok(())
+        Ok(HeartbeatRecorded::Compatible)
     }
 
     async fn instance_deregister(&self, id: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The operations of a claim holder in the model (renew, dispatch, release, fail), and recovery.
 
 use super::state::State;
+use crate::factory::known;
 use leasehold_core::retry::{RetryDecision, decide_retry};
 use leasehold_core::{FailureReason, RequestId, RequestStatus, Timestamp};
 use leasehold_store::request::{
@@ -50,7 +51,7 @@ impl State {
             return self.marked(claim.request);
         }
         match self.requests.get(&claim.request) {
-            Some(row) if row.request.status.is_finished() => Dispatched::AlreadyFinished,
+            Some(row) if known(&row.request.status).is_finished() => Dispatched::AlreadyFinished,
             Some(row)
                 if row.request.status == RequestStatus::Dispatched && row.token == claim.token =>
             {
@@ -131,7 +132,8 @@ impl State {
         let mut found = Vec::new();
         for execution in &crash.executions {
             let row = self.requests.values_mut().find(|row| {
-                row.request.execution == Some(*execution) && !row.request.status.is_finished()
+                row.request.execution == Some(*execution)
+                    && !known(&row.request.status).is_finished()
             });
             let Some(row) = row else { continue };
             if row.crashed_process.as_ref() != Some(&crash.process) {
@@ -146,7 +148,7 @@ impl State {
                 definition: request.definition,
                 version: request.version,
                 execution: *execution,
-                status: request.status,
+                status: request.status.clone(),
                 priority: request.priority,
                 params: request.params.clone(),
                 trace_context: request.trace_context.clone(),

@@ -2,6 +2,7 @@
 
 use super::Model;
 use super::state::State;
+use crate::factory::known;
 use async_trait::async_trait;
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::{
@@ -37,9 +38,11 @@ impl State {
         let passing = newest.filter(|r| {
             at.after.is_none_or(|after| r.id < after)
                 && filter.workspace.is_none_or(|w| w == r.workspace)
-                && filter.status.is_none_or(|s| s == r.status)
+                && filter.status.is_none_or(|s| s == known(&r.status))
                 && filter.definition.is_none_or(|d| d == r.definition)
-                && filter.reason.is_none_or(|x| Some(x) == r.failure_reason)
+                && filter
+                    .reason
+                    .is_none_or(|x| r.failure_reason == Some(x.into()))
         });
         let rows = usize::try_from(at.rows()).unwrap_or(0);
         passing.take(rows).cloned().collect()
@@ -53,7 +56,7 @@ impl State {
         let passing = self.executions.values().filter(|e| {
             at.after.is_none_or(|after| e.admission < after)
                 && e.workspace == filter.workspace
-                && filter.status.is_none_or(|s| s == e.status)
+                && filter.status.is_none_or(|s| s == known(&e.status))
                 && filter.definition.is_none_or(|d| d == e.definition)
         });
         let mut passing: Vec<Execution> = passing.cloned().collect();

@@ -1,6 +1,7 @@
 //! The model's state as plain maps, and the helpers that every operation uses. Knows no store.
 
 use super::graph::GraphRow;
+use crate::factory::known;
 use leasehold_core::plan::effective_limit;
 use leasehold_core::quota::{effective_max_open_bytes, effective_max_pending};
 use leasehold_core::{
@@ -96,12 +97,12 @@ impl State {
         let Some(row) = self.requests.get_mut(&id) else {
             return;
         };
-        let from = row.request.status;
+        let from = known(&row.request.status);
         assert!(
             from.may_become(to),
             "invalid transition in the model: {from} to {to}"
         );
-        row.request.status = to;
+        row.request.status = to.into();
         if to != RequestStatus::Claimed {
             row.request.claimed_by = None;
             row.request.lease_expires_at = None;
@@ -130,8 +131,8 @@ impl State {
         let event = Event {
             request,
             workspace,
-            from,
-            to,
+            from: from.map(Into::into),
+            to: to.into(),
             at,
             by: by.into(),
             reason: reason.map(str::to_owned),
@@ -144,7 +145,7 @@ impl State {
     pub(super) fn fail(&mut self, id: RequestId, reason: FailureReason, now: Timestamp, by: &str) {
         self.step(id, RequestStatus::Failed, now, by, Some(reason.as_str()));
         if let Some(row) = self.requests.get_mut(&id) {
-            row.request.failure_reason = Some(reason);
+            row.request.failure_reason = Some(reason.into());
         }
     }
 
@@ -180,10 +181,9 @@ impl State {
     /// The quotas of a workspace and what its requests use of them.
     pub(super) fn quota(&self, workspace: WorkspaceId) -> Option<WorkspaceQuota> {
         let row = &self.workspaces.get(&workspace)?.workspace;
-        let open = self
-            .requests
-            .values()
-            .filter(|row| row.request.workspace == workspace && !row.request.status.is_finished());
+        let open = self.requests.values().filter(|row| {
+            row.request.workspace == workspace && !known(&row.request.status).is_finished()
+        });
         Some(WorkspaceQuota {
             max_pending: effective_max_pending(row.max_pending_override),
             max_open_bytes: effective_max_open_bytes(row.plan, row.max_open_bytes_override),
@@ -206,7 +206,7 @@ impl State {
             dispatched: None,
         };
         for row in self.requests.values().map(|row| &row.request) {
-            let (known, since) = match row.status {
+            let (known, since) = match known(&row.status) {
                 RequestStatus::Pending if row.run_at <= now => {
                     (&mut oldest.pending, Some(row.run_at.max(row.created_at)))
                 }
@@ -230,7 +230,7 @@ impl State {
         let mut counts = Counts::default();
         for row in self.requests.values() {
             if row.request.workspace == workspace {
-                *match row.request.status {
+                *match known(&row.request.status) {
                     RequestStatus::Pending => &mut counts.pending,
                     RequestStatus::Claimed => &mut counts.claimed,
                     RequestStatus::Dispatched => &mut counts.dispatched,
@@ -251,7 +251,7 @@ impl State {
     /// The redrive of a failed request that has not ended.
     pub(super) fn live_redrive(&self, failed: RequestId) -> Option<RequestId> {
         let mut all = self.requests.values().map(|row| &row.request);
-        all.find(|r| r.redrive_of == Some(failed) && !r.status.is_finished())
+        all.find(|r| r.redrive_of == Some(failed) && !known(&r.status).is_finished())
             .map(|r| r.id)
     }
 }

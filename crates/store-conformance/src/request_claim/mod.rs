@@ -85,7 +85,7 @@ pub async fn claim_returns_everything_needed_to_start(f: Fixture) {
     assert_eq!(claimed, expected);
     assert_eq!(claimed.params.read::<Value>().ok(), Some(params()));
     let expected = Request {
-        status: RequestStatus::Claimed,
+        status: RequestStatus::Claimed.into(),
         execution: Some(claimed.execution),
         claimed_by: Some(OWNER.into()),
         lease_expires_at: Some(f.now() + LEASE),
@@ -121,7 +121,7 @@ pub async fn claim_creates_a_running_execution(f: Fixture) {
         request: claimed.id,
         definition: t.definition,
         version: t.version,
-        status: ExecutionStatus::Running,
+        status: ExecutionStatus::Running.into(),
         admission: execution.admission,
         started_at: f.now(),
         finished_at: None,

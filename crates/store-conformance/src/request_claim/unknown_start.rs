@@ -138,11 +138,12 @@ pub async fn claim_reports_a_cancel_request(f: Fixture) {
     assert_eq!(released, Released::Cancelled);
     let request = f.request(t.workspace, kept.id).await;
     assert_eq!(request.status, RequestStatus::Failed);
-    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    assert_eq!(
+        request.failure_reason,
+        Some(FailureReason::Cancelled.into())
+    );
     let events = f.timeline(t.workspace, kept.id).await;
     let last = events.last().expect("the timeline is not empty");
-    assert_eq!(
-        (last.from, last.by.as_str()),
-        (Some(RequestStatus::Claimed), OWNER)
-    );
+    assert_eq!(last.from, Some(RequestStatus::Claimed.into()));
+    assert_eq!(last.by, OWNER);
 }

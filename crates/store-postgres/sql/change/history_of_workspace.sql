@@ -1,7 +1,7 @@
 -- Returns the events of workspace $6 visible in snapshot $1, request by request, after event $3 of request $2. Scans at most $5 events.
 SELECT id, request_id, workspace_id, from_status, to_status, at, by_whom, reason
 FROM (
-    SELECT e.* FROM workflow_execution_queue q JOIN request_event e ON e.request_id = q.id
+    SELECT e.* FROM {schema}.workflow_execution_queue q JOIN {schema}.request_event e ON e.request_id = q.id
     WHERE q.workspace_id = $6 AND q.id >= $2 AND (e.request_id, e.id) > ($2, $3)
     ORDER BY q.id, e.id LIMIT $5
 ) e

@@ -5,7 +5,7 @@ SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes, coalesce(s.n_l
         SELECT 1 FROM pg_options_to_table(c.reloptions) o
         WHERE o.option_name = 'autovacuum_enabled' AND NOT o.option_value::boolean) AS autovacuum
 FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
-WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname IN (
+WHERE c.relkind = 'r' AND c.relnamespace = '{schema}'::regnamespace AND c.relname IN (
     'workflow_execution_queue', 'workflow_execution', 'request_event', 'request_fold', 'workspace_turn', 'workspace_delta',
     'shedlock', 'instance', 'job', 'job_waiting', 'job_lease', 'job_end', 'job_cursor', 'execution_graph', 'execution_node')
 ORDER BY c.relname

@@ -1,7 +1,7 @@
 -- Returns the drift in workspace $1 as of one snapshot: one row for each, at most $2. Searches the newest $3 requests for those without a
 -- RUNNING execution.
 WITH folded AS MATERIALIZED (
-    SELECT position FROM request_fold ORDER BY id DESC LIMIT 1
+    SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
     SELECT coalesce(bool_or(room), false) AS room, coalesce(sum(claimed), 0)::bigint AS claimed,
         coalesce(sum(dispatched), 0)::bigint AS dispatched
@@ -10,27 +10,27 @@ WITH folded AS MATERIALIZED (
             (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
             (e.to_status = 'DISPATCHED')::int - (e.from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched
         FROM folded f CROSS JOIN LATERAL (
-            SELECT workspace_id, from_status, to_status FROM request_event WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
             UNION ALL
-            SELECT workspace_id, from_status, to_status FROM request_event
+            SELECT workspace_id, from_status, to_status FROM {schema}.request_event
             WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         WHERE e.workspace_id = $1
         UNION ALL
         SELECT d.room OR d.anew, d.claimed, d.dispatched FROM folded f CROSS JOIN LATERAL (
-            SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT * FROM {schema}.workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
             UNION ALL
-            SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            SELECT * FROM {schema}.workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) d
         WHERE d.workspace_id = $1
     ) d
 ), turn AS MATERIALIZED (
-    SELECT * FROM workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1
+    SELECT * FROM {schema}.workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1
 ), running AS MATERIALIZED (
     SELECT e.id, e.request_id, e.admission, q.status, q.execution_id,
         coalesce(q.execution_id = e.id AND q.status IN ('PENDING', 'CLAIMED', 'DISPATCHED'), false) AS wanted
-    FROM workflow_execution e LEFT JOIN LATERAL (
-        SELECT execution_id, status FROM workflow_execution_queue WHERE id = e.request_id LIMIT 1
+    FROM {schema}.workflow_execution e LEFT JOIN LATERAL (
+        SELECT execution_id, status FROM {schema}.workflow_execution_queue WHERE id = e.request_id LIMIT 1
     ) q ON true
     WHERE e.workspace_id = $1 AND e.status = 'RUNNING'
 ), counted AS MATERIALIZED (
@@ -42,12 +42,12 @@ WITH folded AS MATERIALIZED (
 ), stray AS MATERIALIZED (
     SELECT q.id, q.status, q.execution_id
     FROM (
-        SELECT id, status, execution_id FROM workflow_execution_queue WHERE workspace_id = $1
+        SELECT id, status, execution_id FROM {schema}.workflow_execution_queue WHERE workspace_id = $1
             AND (SELECT k.claimed <> c.claimed OR k.dispatched <> c.dispatched FROM kept k, counted c)
         ORDER BY id DESC LIMIT $3
     ) q
     WHERE q.status IN ('CLAIMED', 'DISPATCHED') AND NOT EXISTS (
-        SELECT 1 FROM workflow_execution e WHERE e.id = q.execution_id AND e.status = 'RUNNING')
+        SELECT 1 FROM {schema}.workflow_execution e WHERE e.id = q.execution_id AND e.status = 'RUNNING')
 ), strays AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
         count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched
@@ -60,7 +60,7 @@ FROM (
         ELSE format('claims apply the limit %s%s%s, but the workspace has %s%s%s', t.concurrency_limit,
             CASE WHEN t.paused THEN ', paused' END, CASE WHEN t.deleted THEN ', deleted' END, w.concurrency_limit,
             CASE WHEN w.paused THEN ', paused' END, CASE WHEN w.deleted_at IS NOT NULL THEN ', deleted' END) END AS detail
-    FROM workspace w LEFT JOIN turn t ON true
+    FROM {schema}.workspace w LEFT JOIN turn t ON true
     WHERE w.id = $1 AND coalesce(t.concurrency_limit <> w.concurrency_limit OR t.paused <> w.paused
         OR t.deleted <> (w.deleted_at IS NOT NULL), true)
     UNION ALL
@@ -84,7 +84,7 @@ FROM (
     UNION ALL
     -- Listed first, so that the repair takes the slot back before another request gets it.
     SELECT 0, 'request_without_execution', s.id, s.execution_id, format('%s, but its execution is %s', s.status,
-        coalesce((SELECT e.status FROM workflow_execution e WHERE e.id = s.execution_id), 'missing'))
+        coalesce((SELECT e.status FROM {schema}.workflow_execution e WHERE e.id = s.execution_id), 'missing'))
     FROM stray s
     UNION ALL
     SELECT 7, 'counts', NULL, NULL, format('recorded %s CLAIMED and %s DISPATCHED requests, found %s and %s',

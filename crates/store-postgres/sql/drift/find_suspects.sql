@@ -1,6 +1,6 @@
 -- Returns a page of $2 workspaces after $1, and for each whether slots, executions, requests and turn row disagree.
 WITH folded AS MATERIALIZED (
-    SELECT position FROM request_fold ORDER BY id DESC LIMIT 1
+    SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
     SELECT workspace_id, bool_or(room) AS room, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched
     FROM (
@@ -8,21 +8,21 @@ WITH folded AS MATERIALIZED (
             (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
             (e.to_status = 'DISPATCHED')::int - (e.from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched
         FROM folded f CROSS JOIN LATERAL (
-            SELECT workspace_id, from_status, to_status FROM request_event WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
             UNION ALL
-            SELECT workspace_id, from_status, to_status FROM request_event
+            SELECT workspace_id, from_status, to_status FROM {schema}.request_event
             WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         UNION ALL
         SELECT d.workspace_id, d.room OR d.anew, d.claimed, d.dispatched FROM folded f CROSS JOIN LATERAL (
-            SELECT * FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT * FROM {schema}.workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
             UNION ALL
-            SELECT * FROM workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            SELECT * FROM {schema}.workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) d
     ) d
     GROUP BY workspace_id
 ), page AS MATERIALIZED (
-    SELECT id, concurrency_limit, paused, deleted_at FROM workspace
+    SELECT id, concurrency_limit, paused, deleted_at FROM {schema}.workspace
     WHERE id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid) ORDER BY id LIMIT $2
 )
 SELECT w.id, coalesce(
@@ -33,7 +33,7 @@ SELECT w.id, coalesce(
     OR t.dispatched + coalesce(f.dispatched, 0) <> r.dispatched, true) AS suspect
 FROM page w
 LEFT JOIN LATERAL (
-    SELECT * FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
+    SELECT * FROM {schema}.workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
 ) t ON true
 LEFT JOIN fresh f ON f.workspace_id = w.id
 CROSS JOIN LATERAL (
@@ -43,8 +43,8 @@ CROSS JOIN LATERAL (
             AND q.status IN ('PENDING', 'CLAIMED', 'DISPATCHED'), false)) AS forgotten,
         count(*) FILTER (WHERE q.execution_id = e.id AND q.status = 'CLAIMED') AS claimed,
         count(*) FILTER (WHERE q.execution_id = e.id AND q.status = 'DISPATCHED') AS dispatched
-    FROM workflow_execution e LEFT JOIN LATERAL (
-        SELECT execution_id, status FROM workflow_execution_queue WHERE id = e.request_id LIMIT 1
+    FROM {schema}.workflow_execution e LEFT JOIN LATERAL (
+        SELECT execution_id, status FROM {schema}.workflow_execution_queue WHERE id = e.request_id LIMIT 1
     ) q ON true
     WHERE e.workspace_id = w.id AND e.status = 'RUNNING'
 ) r

@@ -1,3 +1,3 @@
 -- Marks workspace $1 to be examined again by the next fold, and notifies a waiting dispatcher.
-INSERT INTO workspace_delta (workspace_id, anew) VALUES ($1, true)
-RETURNING (SELECT leasehold_notify()) AS notified
+INSERT INTO {schema}.workspace_delta (workspace_id, anew) VALUES ($1, true)
+RETURNING (SELECT {schema}.leasehold_notify()) AS notified

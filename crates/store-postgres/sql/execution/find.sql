@@ -1,3 +1,3 @@
 -- Returns an execution of any workspace.
 SELECT {execution/columns}
-FROM workflow_execution WHERE id = $1
+FROM {schema}.workflow_execution WHERE id = $1

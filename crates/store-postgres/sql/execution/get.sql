@@ -1,3 +1,3 @@
 -- Returns an execution of a workspace.
 SELECT {execution/columns}
-FROM workflow_execution WHERE id = $2 AND workspace_id = $1
+FROM {schema}.workflow_execution WHERE id = $2 AND workspace_id = $1

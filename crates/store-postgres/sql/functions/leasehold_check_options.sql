@@ -1,6 +1,6 @@
 -- Rejects options of a public function that are not a JSON object or not known to the function.
--- release: 2
-CREATE OR REPLACE FUNCTION leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
+-- release: 1
+CREATE OR REPLACE FUNCTION {schema}.leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$

@@ -1,9 +1,9 @@
 -- Rejects a request of `added` bytes that would exceed a quota of its workspace, and counts it for the transaction; for leasehold_enqueue.
--- release: 2
+-- release: 1
 -- Compares with the folded figures, which every server refreshes once a second, plus what the transaction itself has enqueued. The variable
 -- leasehold.enqueued holds the latter until the transaction or the savepoint ends. While no server runs, nothing is folded: then the unfolded
 -- events are read, which contain the transaction's own. Only reads, so it waits for no other transaction.
-CREATE OR REPLACE FUNCTION leasehold_check_quota(of_workspace uuid, added bigint, moment timestamptz) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION {schema}.leasehold_check_quota(of_workspace uuid, added bigint, moment timestamptz) RETURNS void LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
@@ -14,11 +14,11 @@ DECLARE
     own_bytes bigint := 0::bigint;
 BEGIN
     SELECT w.max_pending, w.max_open_bytes, t.pending, t.open_bytes INTO quota
-    FROM workspace w CROSS JOIN LATERAL (
-        SELECT t.pending, t.open_bytes FROM workspace_turn t WHERE t.workspace_id = w.id ORDER BY t.turn DESC LIMIT 1
+    FROM {schema}.workspace w CROSS JOIN LATERAL (
+        SELECT t.pending, t.open_bytes FROM {schema}.workspace_turn t WHERE t.workspace_id = w.id ORDER BY t.turn DESC LIMIT 1
     ) t
     WHERE w.id = of_workspace;
-    IF EXISTS (SELECT FROM instance i WHERE i.seen_at > moment - '30 seconds'::interval) THEN
+    IF EXISTS (SELECT FROM {schema}.instance i WHERE i.seen_at > moment - '30 seconds'::interval) THEN
         enqueued := nullif(pg_catalog.current_setting('leasehold.enqueued'::text, true), ''::text)::jsonb;
         own_requests := coalesce((enqueued -> of_workspace::text ->> 0)::bigint, 0::bigint);
         own_bytes := coalesce((enqueued -> of_workspace::text ->> 1)::bigint, 0::bigint);
@@ -26,19 +26,19 @@ BEGIN
             || '": ['::text || (own_requests + 1::bigint)::text || ', '::text || (own_bytes + added)::text || ']}'::text)::jsonb)::text, true);
     ELSE
         SELECT coalesce(sum(e.pending), 0)::bigint AS pending, coalesce(sum(e.bytes), 0)::bigint AS bytes INTO late
-        FROM (SELECT position FROM request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
+        FROM (SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
             SELECT workspace_id, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
                 bytes
             FROM (
-                SELECT workspace_id, from_status, to_status, bytes FROM request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
                 UNION ALL
-                SELECT workspace_id, from_status, to_status, bytes FROM request_event
+                SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event
                 WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
             ) fresh
             UNION ALL
-            SELECT workspace_id, pending, open_bytes FROM workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, pending, open_bytes FROM {schema}.workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
             UNION ALL
-            SELECT workspace_id, pending, open_bytes FROM workspace_delta
+            SELECT workspace_id, pending, open_bytes FROM {schema}.workspace_delta
             WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
         WHERE e.workspace_id = of_workspace;

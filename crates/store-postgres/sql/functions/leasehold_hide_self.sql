@@ -1,7 +1,7 @@
 -- Returns a snapshot in which the current transaction is in progress.
 -- release: 1
 -- A fold that stores its snapshot as the position must not count its own transaction as folded: it may write more events.
-CREATE OR REPLACE FUNCTION leasehold_hide_self(seen pg_snapshot) RETURNS pg_snapshot LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION {schema}.leasehold_hide_self(seen pg_snapshot) RETURNS pg_snapshot LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE

@@ -1,7 +1,7 @@
 -- Returns whether common JSON parsers can read a document: numbers in the range of a double, at most 64 levels deep.
--- release: 2
+-- release: 1
 -- Depth: after removing strings and scalars, removing the innermost brackets 64 times must leave nothing.
-CREATE OR REPLACE FUNCTION leasehold_is_readable(document jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
+CREATE OR REPLACE FUNCTION {schema}.leasehold_is_readable(document jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE

@@ -1,11 +1,11 @@
 -- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload, progress and error together, and at least one.
--- release: 7
+-- release: 1
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
 -- next waiting job is due, and how many leases had expired. The other rows are the jobs with their own settings.
 -- p_expired_max = 0: does not scan for expired leases.
-CREATE OR REPLACE FUNCTION leasehold_job_claim(
+CREATE OR REPLACE FUNCTION {schema}.leasehold_job_claim(
     p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
     p_expired_max integer
 ) RETURNS TABLE (
@@ -45,10 +45,10 @@ BEGIN
     moment := coalesce(p_now, clock_timestamp());
     SELECT q.*, t.max_running AS total,
         p_expired_max > 0 AND EXISTS (
-            SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
-        (SELECT w.run_at FROM job_waiting w
+            SELECT FROM {schema}.job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
+        (SELECT w.run_at FROM {schema}.job_waiting w
             WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
-    INTO about FROM queue q CROSS JOIN job_limit t WHERE q.id = p_queue AND t.one;
+    INTO about FROM {schema}.queue q CROSS JOIN {schema}.job_limit t WHERE q.id = p_queue AND t.one;
     IF NOT FOUND OR about.paused THEN
         RETURN;
     END IF;
@@ -60,28 +60,28 @@ BEGIN
     next_due := about.next_due;
 
     IF about.some_expired THEN
-        SELECT count(*) INTO freed FROM leasehold_job_expire(moment, p_expired_from, p_expired_max);
+        SELECT count(*) INTO freed FROM {schema}.leasehold_job_expire(moment, p_expired_from, p_expired_max);
         IF freed > 0 THEN
-            PERFORM leasehold_job_notify();
+            PERFORM {schema}.leasehold_job_notify();
         END IF;
     END IF;
     IF about.max_running IS NOT NULL THEN
-        SELECT about.max_running - coalesce(sum(l.entries), 0) INTO room FROM job_lease l WHERE l.queue_id = p_queue;
+        SELECT about.max_running - coalesce(sum(l.entries), 0) INTO room FROM {schema}.job_lease l WHERE l.queue_id = p_queue;
     END IF;
     IF about.total IS NOT NULL THEN
-        SELECT least(room, about.total - coalesce(sum(l.entries), 0)) INTO room FROM job_lease l;
+        SELECT least(room, about.total - coalesce(sum(l.entries), 0)) INTO room FROM {schema}.job_lease l;
     END IF;
     wanted := greatest(least(p_max, room), 0);
 
     IF next_due <= moment THEN
-        UPDATE job_waiting w SET ready = true
+        UPDATE {schema}.job_waiting w SET ready = true
         FROM (
-            SELECT d.job_id FROM job_waiting d
+            SELECT d.job_id FROM {schema}.job_waiting d
             WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
             ORDER BY d.run_at, d.job_id LIMIT greatest(p_max, 1000) FOR UPDATE SKIP LOCKED
         ) d
         WHERE w.job_id = d.job_id;
-        SELECT w.run_at INTO next_due FROM job_waiting w
+        SELECT w.run_at INTO next_due FROM {schema}.job_waiting w
         WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
     END IF;
 
@@ -90,16 +90,16 @@ BEGIN
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
             coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
-        FROM job_line n
+        FROM {schema}.job_line n
         LEFT JOIN LATERAL (
-            SELECT c.* FROM job_cursor c WHERE c.queue_id = p_queue AND c.priority = n.priority
+            SELECT c.* FROM {schema}.job_cursor c WHERE c.queue_id = p_queue AND c.priority = n.priority
             ORDER BY c.version DESC LIMIT 1
         ) c ON true
         LEFT JOIN LATERAL (
-            SELECT 1 AS some FROM job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready LIMIT 1
+            SELECT 1 AS some FROM {schema}.job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready LIMIT 1
         ) w ON true
         LEFT JOIN LATERAL (
-            SELECT 1 AS some FROM job j
+            SELECT 1 AS some FROM {schema}.job j
             WHERE j.queue_id = p_queue AND j.priority = n.priority AND j.run_at IS NULL
                 AND (j.xid, j.id) > (coalesce(c.at_xid, '0'), coalesce(c.at_id, 0))
             ORDER BY j.xid, j.id LIMIT 1
@@ -123,7 +123,7 @@ BEGIN
                     SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                         CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                    FROM job j
+                    FROM {schema}.job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
                     ORDER BY j.xid, j.id LIMIT take
@@ -131,7 +131,7 @@ BEGIN
             ELSE
                 -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
                 WITH waiting AS (
-                    SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
+                    SELECT w.job_id, w.created_at, w.attempts FROM {schema}.job_waiting w
                     WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
                     ORDER BY w.created_at, w.job_id LIMIT take FOR UPDATE SKIP LOCKED
                 ), late AS (
@@ -141,7 +141,7 @@ BEGIN
                         SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                             CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                        FROM job j
+                        FROM {schema}.job j
                         WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                             AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
                         ORDER BY j.xid, j.id LIMIT take
@@ -150,7 +150,7 @@ BEGIN
                     SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                         CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                             WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                    FROM job j
+                    FROM {schema}.job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (line.at_xid, line.at_id)
                     ORDER BY j.xid, j.id LIMIT take
@@ -162,13 +162,13 @@ BEGIN
                         SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
                             CASE WHEN j.node IS NOT NULL THEN coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0)
                                 WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
-                        FROM job j WHERE j.id = w.job_id LIMIT 1
+                        FROM {schema}.job j WHERE j.id = w.job_id LIMIT 1
                     ) j ON true
                     LEFT JOIN LATERAL (
                         SELECT coalesce(octet_length(o.last_error), 0)
                             + CASE WHEN pg_column_compression(o.progress) IS NULL THEN coalesce(pg_column_size(o.progress), 0)
                                 ELSE 262144 END AS bytes
-                        FROM job_note o WHERE o.job_id = w.job_id LIMIT 1
+                        FROM {schema}.job_note o WHERE o.job_id = w.job_id LIMIT 1
                     ) o ON true
                     UNION ALL
                     SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph,
@@ -192,7 +192,7 @@ BEGIN
             END IF;
             -- A waiting row whose job was deleted by hand: removes it and picks again.
             IF pick.orphans IS NOT NULL THEN
-                DELETE FROM job_waiting w WHERE w.job_id = ANY (pick.orphans);
+                DELETE FROM {schema}.job_waiting w WHERE w.job_id = ANY (pick.orphans);
                 CONTINUE;
             END IF;
 
@@ -204,8 +204,8 @@ BEGIN
                         ELSE coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0) END
                     + coalesce((
                     SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
-                    FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)
-                INTO bytes FROM job j WHERE j.ctid = spot;
+                    FROM {schema}.job_note o WHERE o.job_id = j.id LIMIT 1), 0)
+                INTO bytes FROM {schema}.job j WHERE j.ctid = spot;
                 EXIT WHEN bytes > bytes_left AND cardinality(picked) + fitting > 0;
                 bytes_left := bytes_left - coalesce(bytes, 0);
                 fitting := fitting + 1;
@@ -239,16 +239,16 @@ BEGIN
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
                 WITH gone AS (
                     -- A version that another transaction has locked (xmax) stays until it is pruned; only the highest is read.
-                    DELETE FROM job_cursor c
+                    DELETE FROM {schema}.job_cursor c
                     WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version AND c.xmax = '0'
                 )
-                INSERT INTO job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
+                INSERT INTO {schema}.job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
                 VALUES (p_queue, line.priority, line.version + 1, to_xid,
                     coalesce(pick.main_id[cardinality(pick.main_id)], line.at_id), late_xids, late_ids);
             END IF;
         END IF;
         IF pick.waiting IS NOT NULL THEN
-            DELETE FROM job_waiting w WHERE w.job_id = ANY (pick.waiting);
+            DELETE FROM {schema}.job_waiting w WHERE w.job_id = ANY (pick.waiting);
         END IF;
         IF pick.found > 0 THEN
             picked := picked || pick.ids;
@@ -263,8 +263,8 @@ BEGIN
 
     RETURN QUERY
     WITH page AS (
-        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
-        SELECT nextval('job_token'::regclass), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
+        INSERT INTO {schema}.job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
+        SELECT nextval('{schema}.job_token'::regclass), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
             picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
         FROM (
             SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
@@ -286,7 +286,7 @@ BEGIN
     FROM numbered n
     CROSS JOIN LATERAL unnest(spots[n.number * 64 + 1:n.number * 64 + 64], tries[n.number * 64 + 1:n.number * 64 + 64])
         AS e (spot, attempt)
-    JOIN job j ON j.ctid = e.spot
-    LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
+    JOIN {schema}.job j ON j.ctid = e.spot
+    LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM {schema}.job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
 END
 $$

@@ -1,7 +1,7 @@
 -- Enqueues a job within the caller's transaction and returns its id; a public function.
--- release: 4
+-- release: 1
 -- Returns the id of the new job, or of the job that holds the deduplication key.
-CREATE OR REPLACE FUNCTION leasehold_job_enqueue(
+CREATE OR REPLACE FUNCTION {schema}.leasehold_job_enqueue(
     queue text,
     kind text,
     payload json DEFAULT 'null',
@@ -21,11 +21,11 @@ DECLARE
     moment timestamptz := clock_timestamp();
     in_queue integer;
     at timestamptz := CASE WHEN leasehold_job_enqueue.run_at > moment THEN leasehold_job_enqueue.run_at END;
-    new_id bigint := nextval('job_id'::regclass);
+    new_id bigint := nextval('{schema}.job_id'::regclass);
     holder bigint;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
+        PERFORM {schema}.leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
     END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
         RAISE EXCEPTION 'payload must be at most 262144 bytes of JSON, got %',
@@ -46,22 +46,22 @@ BEGIN
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
         RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
+    SELECT q.id INTO in_queue FROM {schema}.queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN
-        INSERT INTO queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
-        SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
+        INSERT INTO {schema}.queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
+        SELECT q.id INTO in_queue FROM {schema}.queue q WHERE q.name = leasehold_job_enqueue.queue;
     END IF;
-    IF NOT EXISTS (SELECT FROM job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
-        INSERT INTO job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
+    IF NOT EXISTS (SELECT FROM {schema}.job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
+        INSERT INTO {schema}.job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
     END IF;
     IF leasehold_job_enqueue.dedup_key IS NOT NULL THEN
-        DELETE FROM job_key k
+        DELETE FROM {schema}.job_key k
         WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key AND k.holds_until <= moment;
-        INSERT INTO job_key AS k (queue_id, key, job_id, holds_until)
+        INSERT INTO {schema}.job_key AS k (queue_id, key, job_id, holds_until)
         VALUES (in_queue, leasehold_job_enqueue.dedup_key, new_id, moment + leasehold_job_enqueue.dedup_window)
         ON CONFLICT (queue_id, key) DO NOTHING;
         IF NOT FOUND THEN
-            SELECT k.job_id INTO holder FROM job_key k
+            SELECT k.job_id INTO holder FROM {schema}.job_key k
             WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key;
             IF holder IS NULL THEN
                 RAISE EXCEPTION 'deduplication key "%" was released concurrently; retry the transaction', leasehold_job_enqueue.dedup_key
@@ -70,15 +70,15 @@ BEGIN
             RETURN holder;
         END IF;
     END IF;
-    INSERT INTO job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
+    INSERT INTO {schema}.job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
     VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
         leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
         coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
     IF at IS NOT NULL THEN
-        INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+        INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
         VALUES (new_id, moment, at, in_queue, leasehold_job_enqueue.priority, false);
     END IF;
-    PERFORM leasehold_job_notify();
+    PERFORM {schema}.leasehold_job_notify();
     RETURN new_id;
 END
 $$

@@ -1,9 +1,9 @@
 -- Requeues jobs whose lease expired, or fails them if their attempts are used up.
--- release: 2
+-- release: 1
 -- A failed node is written to node_spent, from where its graph is ended. Skips locked pages, and entries whose note or key is locked: claims call
 -- this, and must not wait for the row of another job. A later call handles them.
 -- The caller guarantees that no page expires at or before p_from.
-CREATE OR REPLACE FUNCTION leasehold_job_expire(p_now timestamptz, p_from timestamptz, p_limit integer)
+CREATE OR REPLACE FUNCTION {schema}.leasehold_job_expire(p_now timestamptz, p_from timestamptz, p_limit integer)
 RETURNS TABLE (id bigint, token bigint, queue text, worker text, status text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH page AS MATERIALIZED (
-        SELECT l.* FROM job_lease l
+        SELECT l.* FROM {schema}.job_lease l
         WHERE l.expires_at > p_from AND l.expires_at <= moment
         ORDER BY l.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), held AS MATERIALIZED (
@@ -19,14 +19,14 @@ BEGIN
             e.ends <= moment AND row_number() OVER (ORDER BY e.ends, e.id) <= p_limit AS over
         FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
     ), note AS MATERIALIZED (
-        SELECT n.job_id FROM job_note n WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+        SELECT n.job_id FROM {schema}.job_note n WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
     ), key AS MATERIALIZED (
-        SELECT k.job_id FROM job_key k WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
+        SELECT k.job_id FROM {schema}.job_key k WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) FOR UPDATE SKIP LOCKED
     ), busy AS MATERIALIZED (
-        SELECT n.job_id AS id FROM job_note n
+        SELECT n.job_id AS id FROM {schema}.job_note n
         WHERE n.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM note o WHERE o.job_id = n.job_id)
         UNION ALL
-        SELECT k.job_id FROM job_key k
+        SELECT k.job_id FROM {schema}.job_key k
         WHERE k.job_id = ANY (ARRAY(SELECT h.id FROM held h WHERE h.over)) AND NOT EXISTS (SELECT FROM key o WHERE o.job_id = k.job_id)
     ), entry AS MATERIALIZED (
         SELECT h.token, h.queue_id, h.worker, h.id, h.ends, h.attempt, h.ordinal,
@@ -37,35 +37,35 @@ BEGIN
             array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
         FROM entry e WHERE NOT e.over GROUP BY e.token
     ), kept AS (
-        UPDATE job_lease l
+        UPDATE {schema}.job_lease l
         SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
         FROM rest r WHERE l.token = r.token
     ), gone AS (
-        DELETE FROM job_lease l USING page p
+        DELETE FROM {schema}.job_lease l USING page p
         WHERE l.token = p.token AND NOT EXISTS (SELECT FROM rest r WHERE r.token = p.token)
     ), expired AS MATERIALIZED (
         SELECT e.token, e.queue_id, e.worker, e.id, e.attempt, j.priority, j.created_at, j.execution_id, j.node, q.name,
             left('the lease of ' || e.worker || ' expired', 4000) AS error,
             e.attempt >= coalesce(j.max_attempts, q.max_attempts) AS exhausted
-        FROM entry e JOIN job j ON j.id = e.id JOIN queue q ON q.id = e.queue_id
+        FROM entry e JOIN {schema}.job j ON j.id = e.id JOIN {schema}.queue q ON q.id = e.queue_id
         WHERE e.over
     ), failed AS (
-        INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
+        INSERT INTO {schema}.job_end (id, finished_at, token, attempts, status, last_error)
         SELECT x.id, moment, x.token, x.attempt, 'failed', x.error FROM expired x WHERE x.exhausted
     ), spent AS (
-        INSERT INTO node_spent (execution_id, node, attempts, error)
+        INSERT INTO {schema}.node_spent (execution_id, node, attempts, error)
         SELECT x.execution_id, x.node, x.attempt, x.error FROM expired x WHERE x.exhausted AND x.execution_id IS NOT NULL
         ON CONFLICT DO NOTHING
     ), unkeyed AS (
-        DELETE FROM job_key k USING expired x WHERE x.exhausted AND k.job_id = x.id AND k.holds_until IS NULL
+        DELETE FROM {schema}.job_key k USING expired x WHERE x.exhausted AND k.job_id = x.id AND k.holds_until IS NULL
     ), unnoted AS (
-        DELETE FROM job_note n USING expired x WHERE x.exhausted AND n.job_id = x.id
+        DELETE FROM {schema}.job_note n USING expired x WHERE x.exhausted AND n.job_id = x.id
     ), requeued AS (
-        INSERT INTO job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
+        INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
         SELECT x.id, x.created_at, moment, x.token, x.queue_id, x.attempt, x.priority, true
         FROM expired x WHERE NOT x.exhausted
     ), noted AS (
-        INSERT INTO job_note (job_id, last_error) SELECT x.id, x.error FROM expired x WHERE NOT x.exhausted
+        INSERT INTO {schema}.job_note (job_id, last_error) SELECT x.id, x.error FROM expired x WHERE NOT x.exhausted
         ON CONFLICT (job_id) DO UPDATE SET last_error = excluded.last_error
     )
     SELECT x.id, x.token, x.name, x.worker, CASE WHEN x.exhausted THEN 'failed' ELSE 'queued' END FROM expired x;

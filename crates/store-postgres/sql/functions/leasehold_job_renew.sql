@@ -1,22 +1,22 @@
 -- Extends leases that p_worker holds and returns their jobs.
--- release: 3
+-- release: 1
 -- Takes pages and jobs like leasehold_job_finish. Skips pages that are locked; the caller tells them from lost leases.
-CREATE OR REPLACE FUNCTION leasehold_job_renew(
+CREATE OR REPLACE FUNCTION {schema}.leasehold_job_renew(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint
 ) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
-    page job_lease;
+    page {schema}.job_lease;
     moment timestamptz;
     ends_at timestamptz;
     given bigint[];
 BEGIN
     FOR i IN 1..cardinality(p_pages) LOOP
-        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
+        SELECT l.* INTO page FROM {schema}.job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
         ends_at := moment + p_lease_us::double precision * interval '1 microsecond';
         given := p_ids[p_first[i]:coalesce(p_first[i + 1] - 1, cardinality(p_ids))];
-        UPDATE job_lease l SET ends = r.ends, expires_at = r.expires_at
+        UPDATE {schema}.job_lease l SET ends = r.ends, expires_at = r.expires_at
         FROM (
             SELECT array_agg(n.ends ORDER BY n.ordinal) AS ends, min(n.ends) AS expires_at
             FROM (

@@ -5,7 +5,7 @@
 -- commits; if that fails, a dispatcher waits or is about to, and the transaction notifies. A dispatcher that is about to
 -- wait acquires the lock, which waits for all transactions that did not notify, and then polls once more: no work is missed.
 -- Called once a statement, as `(SELECT leasehold_notify())`.
-CREATE OR REPLACE FUNCTION leasehold_notify() RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION {schema}.leasehold_notify() RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     -- A transaction that notified cannot be prepared for two-phase commit.
     IF pg_catalog.pg_try_advisory_xact_lock_shared(7308332187)

@@ -6,14 +6,14 @@
 -- failed_from gets past requests that cannot be deleted, however many there are.
 -- Keeps the idempotency keys that have a window; leasehold_enqueue and the program look for them, and pruning keys deletes them when their
 -- window has passed.
-CREATE OR REPLACE FUNCTION leasehold_prune_requests(
+CREATE OR REPLACE FUNCTION {schema}.leasehold_prune_requests(
     completed_before timestamptz, completed_from timestamptz, failed_before timestamptz, failed_from timestamptz, most integer
 ) RETURNS TABLE (pruned bigint, completed_to timestamptz, failed_to timestamptz, more boolean)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-    last request_fold;
+    last {schema}.request_fold;
     doomed uuid[];
     others uuid[];
     part uuid[];
@@ -22,24 +22,24 @@ DECLARE
     skipped integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
-    PERFORM leasehold_fold();
+    PERFORM {schema}.leasehold_fold();
     PERFORM set_config('lock_timeout', '20ms', true);
-    SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
+    SELECT * INTO last FROM {schema}.request_fold ORDER BY id DESC LIMIT 1;
     -- What folds left behind because it was locked.
-    DELETE FROM request_fold WHERE id = ANY (ARRAY(SELECT id FROM request_fold WHERE id < last.id FOR UPDATE SKIP LOCKED));
-    DELETE FROM workspace_delta WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM workspace_delta WHERE xid < pg_snapshot_xmin(last.position) FOR UPDATE SKIP LOCKED));
+    DELETE FROM {schema}.request_fold WHERE id = ANY (ARRAY(SELECT id FROM {schema}.request_fold WHERE id < last.id FOR UPDATE SKIP LOCKED));
+    DELETE FROM {schema}.workspace_delta WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM {schema}.workspace_delta WHERE xid < pg_snapshot_xmin(last.position) FOR UPDATE SKIP LOCKED));
     pruned := 0;
     -- Reads `old` only as far as needed, so in the ordinary case only the requests to delete.
     WITH old AS MATERIALIZED (
-        SELECT request_id AS id, finished_at AS at FROM workflow_execution
+        SELECT request_id AS id, finished_at AS at FROM {schema}.workflow_execution
         WHERE status = 'COMPLETED' AND finished_at < completed_before AND finished_at >= coalesce(completed_from, '-infinity')
         ORDER BY finished_at LIMIT most * 10
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
-            SELECT 1 FROM workflow_execution_queue q
+            SELECT 1 FROM {schema}.workflow_execution_queue q
             WHERE q.id = o.id AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
-                SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+                SELECT 1 FROM {schema}.request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT most
     )
@@ -48,14 +48,14 @@ BEGIN
     INTO doomed, completed_to, more FROM free f;
     rest := most - coalesce(cardinality(doomed), 0);
     WITH old AS MATERIALIZED (
-        SELECT id, failed_at AS at FROM workflow_execution_queue
+        SELECT id, failed_at AS at FROM {schema}.workflow_execution_queue
         WHERE failed_at < failed_before AND failed_at >= coalesce(failed_from, '-infinity')
         ORDER BY failed_at LIMIT most * 10
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
-            SELECT 1 FROM workflow_execution_queue q
+            SELECT 1 FROM {schema}.workflow_execution_queue q
             WHERE q.id = o.id AND NOT EXISTS (
-                SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+                SELECT 1 FROM {schema}.request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT rest
     )
@@ -68,27 +68,27 @@ BEGIN
     FOR try IN 0 .. coalesce(cardinality(doomed), 0) + 1 LOOP
         IF try = 1 THEN
             WITH execution AS MATERIALIZED (
-                SELECT e.id, e.request_id FROM workflow_execution e WHERE e.request_id = ANY (doomed)
+                SELECT e.id, e.request_id FROM {schema}.workflow_execution e WHERE e.request_id = ANY (doomed)
             ), free_execution AS MATERIALIZED (
-                SELECT e.id FROM workflow_execution e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
+                SELECT e.id FROM {schema}.workflow_execution e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
             ), free_graph AS MATERIALIZED (
-                SELECT g.execution_id FROM execution_graph g
+                SELECT g.execution_id FROM {schema}.execution_graph g
                 WHERE g.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
             ), free_node AS MATERIALIZED (
-                SELECT n.execution_id, n.node FROM execution_node n
+                SELECT n.execution_id, n.node FROM {schema}.execution_node n
                 WHERE n.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
             ), free_event AS MATERIALIZED (
-                SELECT e.id FROM request_event e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
+                SELECT e.id FROM {schema}.request_event e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
             ), locked AS (
                 SELECT e.request_id FROM execution e WHERE e.id NOT IN (SELECT f.id FROM free_execution f)
                 UNION ALL
-                SELECT e.request_id FROM execution e JOIN execution_graph g ON g.execution_id = e.id
+                SELECT e.request_id FROM execution e JOIN {schema}.execution_graph g ON g.execution_id = e.id
                 WHERE g.execution_id NOT IN (SELECT f.execution_id FROM free_graph f)
                 UNION ALL
-                SELECT e.request_id FROM execution e JOIN execution_node n ON n.execution_id = e.id
+                SELECT e.request_id FROM execution e JOIN {schema}.execution_node n ON n.execution_id = e.id
                 WHERE (n.execution_id, n.node) NOT IN (SELECT f.execution_id, f.node FROM free_node f)
                 UNION ALL
-                SELECT e.request_id FROM request_event e
+                SELECT e.request_id FROM {schema}.request_event e
                 WHERE e.request_id = ANY (doomed) AND e.id NOT IN (SELECT f.id FROM free_event f)
             )
             SELECT array_agg(d.id) INTO doomed FROM unnest(doomed) AS d (id) WHERE d.id NOT IN (SELECT l.request_id FROM locked l);
@@ -97,10 +97,10 @@ BEGIN
         part := CASE WHEN try <= 1 THEN doomed ELSE doomed[try - 1:try - 1] END;
         BEGIN
             WITH kept AS (
-                INSERT INTO kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
+                INSERT INTO {schema}.kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
                 SELECT q.workspace_id, q.id, q.definition_id, q.dedupe_until, q.idempotency_key,
                     sha256(convert_to(q.params::text, 'UTF8'))
-                FROM workflow_execution_queue q
+                FROM {schema}.workflow_execution_queue q
                 WHERE q.id = ANY (part) AND q.idempotency_key IS NOT NULL AND q.dedupe_until IS NOT NULL
                 ORDER BY q.workspace_id, q.idempotency_key COLLATE "C"
                 ON CONFLICT (workspace_id, key) DO UPDATE
@@ -108,11 +108,11 @@ BEGIN
                     params_hash = excluded.params_hash
                 WHERE k.dedupe_until < excluded.dedupe_until
             ), forgotten AS (
-                DELETE FROM request_event WHERE request_id = ANY (part)
+                DELETE FROM {schema}.request_event WHERE request_id = ANY (part)
             ), gone AS (
-                DELETE FROM workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
+                DELETE FROM {schema}.workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
             ), noted AS (
-                INSERT INTO workspace_delta (workspace_id, completed, failed)
+                INSERT INTO {schema}.workspace_delta (workspace_id, completed, failed)
                 SELECT workspace_id, -count(*) FILTER (WHERE status = 'COMPLETED'), -count(*) FILTER (WHERE status = 'FAILED')
                 FROM gone GROUP BY workspace_id
             )

@@ -1,22 +1,22 @@
 -- Recounts all requests and marks every workspace to be examined again.
--- release: 4
+-- release: 1
 -- Needed after the database was moved to another cluster, by a restored dump or by replication, because the transaction
 -- numbers in the rows are invalid there; leasehold_fold detects that and calls this. Also the repair after manual changes of
 -- requests or executions that wrote no events.
-CREATE OR REPLACE FUNCTION leasehold_rebuild() RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION {schema}.leasehold_rebuild() RETURNS void LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
-    LOCK TABLE workflow_execution_queue, workspace_turn IN SHARE ROW EXCLUSIVE MODE;
-    UPDATE request_event SET xid = '3';
-    UPDATE workspace_turn t
+    LOCK TABLE {schema}.workflow_execution_queue, {schema}.workspace_turn IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE {schema}.request_event SET xid = '3';
+    UPDATE {schema}.workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
         completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
         has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
         line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
         written_by = pg_current_xact_id()
-    FROM workspace w
+    FROM {schema}.workspace w
     LEFT JOIN (
         SELECT workspace_id,
             count(*) FILTER (WHERE status = 'PENDING') AS pending,
@@ -25,16 +25,16 @@ BEGIN
             count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
             count(*) FILTER (WHERE status = 'FAILED') AS failed,
             sum(bytes + coalesce(execution_bytes, 0)) FILTER (WHERE finished_at IS NULL) AS open_bytes
-        FROM workflow_execution_queue GROUP BY workspace_id
+        FROM {schema}.workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;
-    PERFORM setval('admission_number'::regclass, greatest(
-        (SELECT last_value FROM admission_number),
-        (SELECT max(turn) FROM workspace_turn),
-        (SELECT max(admission) FROM workflow_execution)));
-    DELETE FROM workspace_delta;
-    DELETE FROM request_fold;
-    INSERT INTO request_fold (position, round_from)
-    SELECT leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM workspace_turn;
+    PERFORM setval('{schema}.admission_number'::regclass, greatest(
+        (SELECT last_value FROM {schema}.admission_number),
+        (SELECT max(turn) FROM {schema}.workspace_turn),
+        (SELECT max(admission) FROM {schema}.workflow_execution)));
+    DELETE FROM {schema}.workspace_delta;
+    DELETE FROM {schema}.request_fold;
+    INSERT INTO {schema}.request_fold (position, round_from)
+    SELECT {schema}.leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM {schema}.workspace_turn;
 END
 $$

@@ -1,6 +1,6 @@
 -- Rejects a write with the name of the violated constraint; for triggers.
 -- release: 1
-CREATE OR REPLACE FUNCTION leasehold_refuse() RETURNS trigger LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION {schema}.leasehold_refuse() RETURNS trigger LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 BEGIN

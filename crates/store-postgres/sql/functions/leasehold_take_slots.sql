@@ -3,7 +3,7 @@
 -- Writes the workspace_turn row instead of only locking it, so that a transaction that counts with an old snapshot fails
 -- instead of counting wrong. If another transaction writes the row meanwhile, the first try finds nothing to update; the
 -- second try locks the row first.
-CREATE OR REPLACE FUNCTION leasehold_take_slots(workspaces uuid[], slots bigint[], lowest bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION {schema}.leasehold_take_slots(workspaces uuid[], slots bigint[], lowest bigint[]) RETURNS void
 LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
@@ -13,22 +13,22 @@ DECLARE
 BEGIN
     FOR try IN 1..2 LOOP
         WITH taken AS (
-            UPDATE workspace_turn t
+            UPDATE {schema}.workspace_turn t
             SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
                     -- leasehold_count_running, inlined: the call costs more than the count.
                     ELSE (
-                        SELECT count(*) FROM workflow_execution e
+                        SELECT count(*) FROM {schema}.workflow_execution e
                         WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission >= t.oldest_admission
                     ) + (
                         SELECT count(*) FROM unnest(t.stragglers) AS s (admission) CROSS JOIN LATERAL (
-                            SELECT 1 FROM workflow_execution e
+                            SELECT 1 FROM {schema}.workflow_execution e
                             WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission = s.admission
                             LIMIT 1
                         ) e
                     ) END,
                 written_by = pg_current_xact_id()
             FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
-                SELECT ctid AS tid, written_by FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
+                SELECT ctid AS tid, written_by FROM {schema}.workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
             ) n
             -- Also compares written_by: older PostgreSQL releases do not check ctid again after waiting for the row.
             WHERE t.ctid = n.tid AND t.written_by = n.written_by
@@ -38,7 +38,7 @@ BEGIN
         EXIT WHEN served = cardinality(workspaces);
         -- The second try counts again what the first try wrote: held_at_most may be too high, never too low.
         PERFORM 1 FROM unnest(workspaces) AS w (id) CROSS JOIN LATERAL (
-            SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE
+            SELECT 1 FROM {schema}.workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE
         ) t;
     END LOOP;
     IF rejected IS NOT NULL OR served < cardinality(workspaces) THEN

@@ -1,6 +1,6 @@
 -- Generates a time-ordered id (UUID version 7), like those that the program generates.
--- release: 2
-CREATE OR REPLACE FUNCTION leasehold_uuid7() RETURNS uuid LANGUAGE sql VOLATILE
+-- release: 1
+CREATE OR REPLACE FUNCTION {schema}.leasehold_uuid7() RETURNS uuid LANGUAGE sql VOLATILE
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
     SELECT pg_catalog.encode(

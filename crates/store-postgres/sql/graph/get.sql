@@ -1,2 +1,2 @@
 -- Returns the graph of an execution.
-SELECT state, ended, error, started_at, finished_at FROM execution_graph WHERE execution_id = $1
+SELECT state, ended, error, started_at, finished_at FROM {schema}.execution_graph WHERE execution_id = $1

@@ -1,2 +1,2 @@
 -- Returns the secret of the installation.
-SELECT secret FROM installation WHERE id = 1
+SELECT secret FROM {schema}.installation WHERE id = 1

@@ -1,2 +1,2 @@
 -- Deletes an instance.
-DELETE FROM instance WHERE id = $1
+DELETE FROM {schema}.instance WHERE id = $1

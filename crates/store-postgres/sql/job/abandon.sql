@@ -1,22 +1,22 @@
 -- Ends the jobs $2, in any status: deletes those that were never claimed, and fails the others with the error $3. Returns the attempts of the
 -- others. The caller has locked their queues and pages, so their status cannot change.
 WITH target AS MATERIALIZED (
-    SELECT j.id, j.queue_id FROM job j WHERE j.id = ANY ($2)
+    SELECT j.id, j.queue_id FROM {schema}.job j WHERE j.id = ANY ($2)
 ), entry AS MATERIALIZED (
     SELECT l.token, e.id, e.ends, e.attempt, e.ordinal, e.id = ANY ($2) AS gone
-    FROM job_lease l CROSS JOIN unnest(l.ids, l.ends, l.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
+    FROM {schema}.job_lease l CROSS JOIN unnest(l.ids, l.ends, l.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
     WHERE l.nodes AND l.queue_id = ANY (ARRAY(SELECT DISTINCT a.queue_id FROM target a)) AND l.ids && $2
 ), rest AS MATERIALIZED (
     SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
         array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
     FROM entry e WHERE NOT e.gone GROUP BY e.token
 ), kept AS (
-    UPDATE job_lease l SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
+    UPDATE {schema}.job_lease l SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
     FROM rest r WHERE l.token = r.token
 ), emptied AS (
-    DELETE FROM job_lease l WHERE l.token = ANY (ARRAY(SELECT e.token FROM entry e EXCEPT SELECT r.token FROM rest r))
+    DELETE FROM {schema}.job_lease l WHERE l.token = ANY (ARRAY(SELECT e.token FROM entry e EXCEPT SELECT r.token FROM rest r))
 ), waited AS (
-    DELETE FROM job_waiting w WHERE w.job_id = ANY ($2) RETURNING w.job_id, w.token, w.attempts
+    DELETE FROM {schema}.job_waiting w WHERE w.job_id = ANY ($2) RETURNING w.job_id, w.token, w.attempts
 ), located AS MATERIALIZED (
     SELECT a.id, d.id IS NOT NULL AS ended, e.id IS NOT NULL AS leased,
         d.id IS NULL AND coalesce(e.token, w.token, 0) = 0 AS never_claimed,
@@ -24,15 +24,15 @@ WITH target AS MATERIALIZED (
     FROM target a
     LEFT JOIN entry e ON e.id = a.id
     LEFT JOIN waited w ON w.job_id = a.id
-    LEFT JOIN LATERAL (SELECT d.* FROM job_end d WHERE d.id = a.id LIMIT 1) d ON true
+    LEFT JOIN LATERAL (SELECT d.* FROM {schema}.job_end d WHERE d.id = a.id LIMIT 1) d ON true
 ), deleted AS (
-    DELETE FROM job j WHERE j.id = ANY (ARRAY(SELECT p.id FROM located p WHERE p.never_claimed))
+    DELETE FROM {schema}.job j WHERE j.id = ANY (ARRAY(SELECT p.id FROM located p WHERE p.never_claimed))
 ), failed AS (
-    INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
+    INSERT INTO {schema}.job_end (id, finished_at, token, attempts, status, last_error)
     SELECT p.id, $1::timestamptz, p.token, p.attempts, 'failed', $3 FROM located p WHERE NOT p.ended AND NOT p.never_claimed
 ), forgotten AS (
-    DELETE FROM job_note n WHERE n.job_id = ANY ($2)
+    DELETE FROM {schema}.job_note n WHERE n.job_id = ANY ($2)
 ), notification AS MATERIALIZED (
-    SELECT leasehold_job_notify() AS notified WHERE EXISTS (SELECT FROM located p WHERE p.leased)
+    SELECT {schema}.leasehold_job_notify() AS notified WHERE EXISTS (SELECT FROM located p WHERE p.leased)
 )
 SELECT p.id, p.attempts, (SELECT w.notified FROM notification w) AS notified FROM located p WHERE NOT p.never_claimed

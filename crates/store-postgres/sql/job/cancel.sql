@@ -1,2 +1,2 @@
 -- Cancels a queued job.
-SELECT leasehold_job_cancel($1, $2) AS outcome
+SELECT {schema}.leasehold_job_cancel($1, $2) AS outcome

@@ -1,2 +1,2 @@
 -- Requeues fresh jobs if the rows came from another cluster.
-SELECT leasehold_job_check_cluster() AS requeued
+SELECT {schema}.leasehold_job_check_cluster() AS requeued

@@ -1,3 +1,3 @@
 -- Copies in jobs that run at once.
-COPY job (id, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us, backoff_max_us, backoff_factor,
+COPY {schema}.job (id, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us, backoff_max_us, backoff_factor,
     backoff_jitter, trace_context) FROM STDIN (FORMAT binary)

@@ -9,10 +9,10 @@ WITH given AS MATERIALIZED (
         AS g (id, queue_id, priority, kind, payload, start_at, start_in_us, max_attempts, timeout_us, backoff_base_us,
             backoff_max_us, backoff_factor, backoff_jitter, trace_context)
 ), waiting AS (
-    INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+    INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT g.id, g.now, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL
 )
-INSERT INTO job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
+INSERT INTO {schema}.job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
     backoff_max_us, backoff_factor, backoff_jitter, trace_context)
 SELECT g.id, g.now, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
     g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.trace_context

@@ -1,2 +1,2 @@
 -- Returns the limit of all queues together.
-SELECT max_running FROM job_limit
+SELECT max_running FROM {schema}.job_limit

@@ -1,2 +1,2 @@
 -- Sets the limit of all queues together.
-UPDATE job_limit SET max_running = $1
+UPDATE {schema}.job_limit SET max_running = $1

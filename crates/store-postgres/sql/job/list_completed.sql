@@ -1,7 +1,7 @@
 -- Lists completed jobs of all queues, newest first.
 SELECT {job/columns}
 FROM (
-    SELECT j.* FROM job_end d CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = d.id LIMIT 1) j
+    SELECT j.* FROM {schema}.job_end d CROSS JOIN LATERAL (SELECT j.* FROM {schema}.job j WHERE j.id = d.id LIMIT 1) j
     WHERE d.id < $2 AND d.status = 'completed'
     ORDER BY d.id DESC LIMIT $3
 ) j

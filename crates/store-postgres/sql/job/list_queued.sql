@@ -2,21 +2,21 @@
 SELECT {job/columns}
 FROM (
     SELECT j.* FROM (
-        (SELECT w.job_id AS id FROM job_waiting w WHERE w.job_id < $2 ORDER BY w.job_id DESC LIMIT $3)
+        (SELECT w.job_id AS id FROM {schema}.job_waiting w WHERE w.job_id < $2 ORDER BY w.job_id DESC LIMIT $3)
         UNION ALL
-        (SELECT f.id FROM job_line i
+        (SELECT f.id FROM {schema}.job_line i
         LEFT JOIN LATERAL (
-            SELECT c.* FROM job_cursor c WHERE c.queue_id = i.queue_id AND c.priority = i.priority
+            SELECT c.* FROM {schema}.job_cursor c WHERE c.queue_id = i.queue_id AND c.priority = i.priority
             ORDER BY c.version DESC LIMIT 1
         ) c ON true
         CROSS JOIN LATERAL (
-            SELECT f.id FROM job f
+            SELECT f.id FROM {schema}.job f
             WHERE f.queue_id = i.queue_id AND f.priority = i.priority AND f.run_at IS NULL
                 AND (f.xid, f.id) > (coalesce(c.at_xid, '0'), coalesce(c.at_id, 0))
             UNION ALL
             SELECT f.id FROM unnest(c.late_xid, c.late_id) AS p (xid, id)
             CROSS JOIN LATERAL (
-                SELECT f.id FROM job f
+                SELECT f.id FROM {schema}.job f
                 WHERE f.queue_id = i.queue_id AND f.priority = i.priority AND f.run_at IS NULL
                     AND (f.xid, f.id) > (p.xid, p.id) AND f.xid <= p.xid
             ) f
@@ -24,7 +24,7 @@ FROM (
         WHERE f.id < $2 ORDER BY f.id DESC LIMIT $3)
         ORDER BY id DESC LIMIT $3
     ) d
-    CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = d.id LIMIT 1) j
+    CROSS JOIN LATERAL (SELECT j.* FROM {schema}.job j WHERE j.id = d.id LIMIT 1) j
 ) j
 {job/joins}
 CROSS JOIN (SELECT NULL::bigint AS token, NULL::text AS worker, NULL::timestamptz AS claimed_at, NULL::timestamptz AS ends,

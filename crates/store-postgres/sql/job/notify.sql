@@ -1,2 +1,2 @@
 -- Notifies waiting workers.
-SELECT leasehold_job_notify() AS notified
+SELECT {schema}.leasehold_job_notify() AS notified

@@ -1,2 +1,2 @@
 -- Stores the progress that worker $2 reports, if it holds the lease.
-SELECT leasehold_job_progress($1, $2, $3, $4, $5) AS held
+SELECT {schema}.leasehold_job_progress($1, $2, $3, $4, $5) AS held

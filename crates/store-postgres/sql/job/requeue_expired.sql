@@ -3,8 +3,8 @@ WITH moment AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
 ), expired AS MATERIALIZED (
     SELECT x.id, x.token, x.queue, x.worker, x.status
-    FROM moment m CROSS JOIN LATERAL leasehold_job_expire(m.now, coalesce($2::timestamptz, '-infinity'), $3) x
+    FROM moment m CROSS JOIN LATERAL {schema}.leasehold_job_expire(m.now, coalesce($2::timestamptz, '-infinity'), $3) x
 ), notification AS MATERIALIZED (
-    SELECT leasehold_job_notify() AS notified WHERE EXISTS (SELECT FROM expired)
+    SELECT {schema}.leasehold_job_notify() AS notified WHERE EXISTS (SELECT FROM expired)
 )
 SELECT m.now, x.id, x.token, x.queue, x.worker, x.status, (SELECT w.notified FROM notification w) AS notified FROM moment m LEFT JOIN expired x ON true

@@ -1,2 +1,2 @@
 -- Returns a key by id.
-SELECT {key/columns} FROM api_key WHERE id = $2
+SELECT {key/columns} FROM {schema}.api_key WHERE id = $2

@@ -1,3 +1,3 @@
 -- Revokes a key.
-UPDATE api_key SET revoked_at = coalesce($1::timestamptz, statement_timestamp()) WHERE id = $2
+UPDATE {schema}.api_key SET revoked_at = coalesce($1::timestamptz, statement_timestamp()) WHERE id = $2
 RETURNING {key/columns}

@@ -2,7 +2,7 @@
 WITH limits AS MATERIALIZED (
     SELECT set_config('lock_timeout', '50ms', true)
 )
-UPDATE shedlock
+UPDATE {schema}.shedlock
 SET lock_until = timezone('utc', coalesce($1::timestamptz, clock_timestamp())) + $5::bigint::double precision * interval '1 microsecond'
 FROM limits
 WHERE name = $2 AND locked_by = $3 AND fencing_token = $4

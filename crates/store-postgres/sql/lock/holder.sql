@@ -1,2 +1,2 @@
 -- Returns the last holder of a lock.
-SELECT locked_by, timezone('utc', lock_until) AS lock_until FROM shedlock WHERE name = $1
+SELECT locked_by, timezone('utc', lock_until) AS lock_until FROM {schema}.shedlock WHERE name = $1

@@ -2,7 +2,7 @@
 WITH limits AS MATERIALIZED (
     SELECT set_config('lock_timeout', '50ms', true)
 )
-UPDATE shedlock
+UPDATE {schema}.shedlock
 SET lock_until = greatest(timezone('utc', coalesce($1::timestamptz, clock_timestamp())),
     locked_at + $5::bigint::double precision * interval '1 microsecond')
 FROM limits

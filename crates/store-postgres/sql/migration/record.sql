@@ -1,2 +1,3 @@
 -- Records an applied migration.
-INSERT INTO leasehold_migration (number, name, checksum) VALUES ($1, $2, $3)
+INSERT INTO {schema}.leasehold_migration (number, name, checksum, compatible_from, applied_by)
+VALUES ($1, $2, $3, $4, $5)

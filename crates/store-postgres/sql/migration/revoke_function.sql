@@ -2,10 +2,10 @@
 DO $revoke$
 DECLARE
     created regprocedure := pg_catalog.to_regprocedure(
-        pg_catalog.quote_ident(current_schema()::text) || '.'::text || $2);
+        '{schema}.'::text || $2);
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid = created::oid AND p.prosecdef)
-        AND NOT EXISTS (SELECT FROM leasehold_function f WHERE f.name = $1)
+        AND NOT EXISTS (SELECT FROM {schema}.leasehold_function f WHERE f.name = $1)
     THEN
         EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', created);
     END IF;

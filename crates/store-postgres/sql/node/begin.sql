@@ -1,6 +1,6 @@
 -- Starts nodes: inserts a job and a node row for each, and notifies waiting workers. Leaves out nodes whose workspace may not use their queue.
 WITH given AS MATERIALIZED (
-    SELECT nextval('job_id') AS id, g.*, q.id AS queue_id,
+    SELECT nextval('{schema}.job_id') AS id, g.*, q.id AS queue_id,
         CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us::double precision * interval '1 microsecond' END AS run_at
     FROM unnest($2::uuid[], $3::smallint[], $4::text[], $5::smallint[], $6::text[], $7::json[], $8::bigint[], $9::integer[],
         $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::double precision[],
@@ -8,23 +8,23 @@ WITH given AS MATERIALIZED (
         AS g (execution_id, node, queue, priority, kind, payload, start_in_us, max_attempts, timeout_us, backoff_base_us,
             backoff_max_us, backoff_factor, backoff_jitter, trace_context, workspace_id)
     CROSS JOIN LATERAL (
-        SELECT q.id FROM queue q
+        SELECT q.id FROM {schema}.queue q
         WHERE q.name = g.queue AND (q.owner_id = g.workspace_id OR q.shared_with_all OR starts_with(q.name, 'leasehold:')
-            OR coalesce((SELECT true FROM queue_share s WHERE s.queue_id = q.id AND s.workspace_id = g.workspace_id LIMIT 1), false))
+            OR coalesce((SELECT true FROM {schema}.queue_share s WHERE s.queue_id = q.id AND s.workspace_id = g.workspace_id LIMIT 1), false))
         LIMIT 1
     ) q
 ), waiting AS (
-    INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+    INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL
 ), put_in AS (
-    INSERT INTO job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
+    INSERT INTO {schema}.job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
         backoff_max_us, backoff_factor, backoff_jitter, trace_context, execution_id, node)
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
         g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.trace_context, g.execution_id, g.node
     FROM given g
 ), started_node AS (
-    INSERT INTO execution_node (execution_id, node, job_id, started_at)
+    INSERT INTO {schema}.execution_node (execution_id, node, job_id, started_at)
     SELECT g.execution_id, g.node, g.id, $1 FROM given g
     RETURNING 1
 )
-SELECT count(*) AS started, leasehold_job_notify() AS notified FROM started_node
+SELECT count(*) AS started, {schema}.leasehold_job_notify() AS notified FROM started_node

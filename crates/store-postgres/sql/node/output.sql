@@ -1,2 +1,2 @@
 -- Returns the output of a node.
-SELECT output FROM execution_node WHERE execution_id = $1 AND node = $2
+SELECT output FROM {schema}.execution_node WHERE execution_id = $1 AND node = $2

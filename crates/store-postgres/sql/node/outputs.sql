@@ -2,6 +2,6 @@
 SELECT n.node, n.output
 FROM (
     SELECT n.node, n.output, sum(octet_length(n.output::text)) OVER (ORDER BY n.node) - octet_length(n.output::text) AS before
-    FROM execution_node n WHERE n.execution_id = $1 AND n.node = ANY ($2::smallint[]) AND n.output IS NOT NULL
+    FROM {schema}.execution_node n WHERE n.execution_id = $1 AND n.node = ANY ($2::smallint[]) AND n.output IS NOT NULL
 ) n
 WHERE n.before <= $3::bigint

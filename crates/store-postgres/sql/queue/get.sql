@@ -1,3 +1,3 @@
 -- Returns a queue by name.
 SELECT {queue/columns}
-FROM queue WHERE name = $1
+FROM {schema}.queue WHERE name = $1

@@ -1,3 +1,3 @@
 -- Lists queues by name.
 SELECT {queue/columns}
-FROM queue WHERE name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2
+FROM {schema}.queue WHERE name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2

@@ -1,2 +1,2 @@
 -- Sets whether the queue $1 is shared with all workspaces, and locks the queue against other changes of its sharing.
-UPDATE queue SET shared_with_all = $2 WHERE id = $1
+UPDATE {schema}.queue SET shared_with_all = $2 WHERE id = $1

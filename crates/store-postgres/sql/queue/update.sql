@@ -1,5 +1,5 @@
 -- Updates the given settings of a queue and leaves the others.
-UPDATE queue SET
+UPDATE {schema}.queue SET
     max_running = CASE WHEN $2 THEN $3 ELSE max_running END,
     paused = coalesce($4, paused),
     keep_completed = coalesce($5, keep_completed),
@@ -11,4 +11,4 @@ UPDATE queue SET
     backoff_jitter = coalesce($11, backoff_jitter),
     timeout_us = CASE WHEN $12 THEN $13 ELSE timeout_us END
 WHERE id = $1
-RETURNING leasehold_job_notify() AS notified, {queue/columns}
+RETURNING {schema}.leasehold_job_notify() AS notified, {queue/columns}

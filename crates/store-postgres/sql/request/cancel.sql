@@ -4,9 +4,9 @@ WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), target AS MATERIALIZED (
     SELECT id, status, execution_id, status = 'PENDING' AND execution_id IS NULL AS at_once
-    FROM workflow_execution_queue WHERE id = $3 AND workspace_id = $2 FOR UPDATE SKIP LOCKED
+    FROM {schema}.workflow_execution_queue WHERE id = $3 AND workspace_id = $2 FOR UPDATE SKIP LOCKED
 ), failed AS (
-    UPDATE workflow_execution_queue q
+    UPDATE {schema}.workflow_execution_queue q
     SET status = CASE WHEN t.at_once THEN 'FAILED' ELSE q.status END,
         -- A PENDING request with an execution is cancelled when it is claimed, so it becomes due now.
         due = CASE WHEN NOT t.at_once AND t.status = 'PENDING' THEN true END,
@@ -21,12 +21,12 @@ WITH clock AS MATERIALIZED (
     WHERE q.id = t.id AND t.status IN ('PENDING', 'CLAIMED', 'DISPATCHED')
     RETURNING q.id, q.workspace_id, q.status, q.cancel_untold, q.bytes + coalesce(q.execution_bytes, 0) AS bytes
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason, bytes)
+    INSERT INTO {schema}.request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason, bytes)
     SELECT failed.id, failed.workspace_id, 'PENDING', 'FAILED', clock.now, $4, 'cancelled', -failed.bytes
     FROM failed, clock WHERE failed.status = 'FAILED'
 )
 SELECT t.id IS NULL AS is_busy, t.status, t.execution_id, f.cancel_untold IS NOT NULL AS is_unacknowledged,
     CASE WHEN f.cancel_untold IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS cancel_notified,
-    CASE WHEN f.status = 'PENDING' THEN (SELECT leasehold_notify()) END AS work_notified
-FROM (SELECT id FROM workflow_execution_queue WHERE id = $3 AND workspace_id = $2) q
+    CASE WHEN f.status = 'PENDING' THEN (SELECT {schema}.leasehold_notify()) END AS work_notified
+FROM (SELECT id FROM {schema}.workflow_execution_queue WHERE id = $3 AND workspace_id = $2) q
 LEFT JOIN target t ON t.id = q.id LEFT JOIN failed f ON f.id = t.id

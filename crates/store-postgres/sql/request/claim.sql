@@ -2,34 +2,34 @@
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), fence AS MATERIALIZED (
-    SELECT locked_by, fencing_token, lock_until FROM shedlock WHERE name = $6
+    SELECT locked_by, fencing_token, lock_until FROM {schema}.shedlock WHERE name = $6
     FOR SHARE SKIP LOCKED
 ), allowed AS MATERIALIZED (
     -- While another transaction has locked the row, no instance can acquire the lock, so the last holder still holds it.
     SELECT $6::text IS NULL OR CASE WHEN EXISTS (SELECT 1 FROM fence)
         THEN EXISTS (SELECT 1 FROM fence WHERE locked_by = $7 AND fencing_token = $8 AND lock_until > timezone('utc', clock.now))
-        ELSE EXISTS (SELECT 1 FROM shedlock WHERE name = $6 AND locked_by = $7 AND fencing_token = $8)
+        ELSE EXISTS (SELECT 1 FROM {schema}.shedlock WHERE name = $6 AND locked_by = $7 AND fencing_token = $8)
     END AS ok
     FROM clock
 ), kept AS MATERIALIZED (
     -- Takes others instead of those whose request or execution is locked.
     SELECT q.ctid AS tid, q.execution_id, q.created_at, q.id
-    FROM workflow_execution_queue q CROSS JOIN LATERAL (
-        SELECT 1 FROM workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL
+    FROM {schema}.workflow_execution_queue q CROSS JOIN LATERAL (
+        SELECT 1 FROM {schema}.workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL
         LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     ) e
     WHERE q.due AND q.execution_id IS NOT NULL AND (SELECT ok FROM allowed)
     ORDER BY q.created_at, q.id LIMIT $2
     FOR UPDATE OF q SKIP LOCKED
 ), resumed AS (
-    UPDATE workflow_execution SET started_at = (SELECT now FROM clock), error = NULL
+    UPDATE {schema}.workflow_execution SET started_at = (SELECT now FROM clock), error = NULL
     WHERE id = ANY (ARRAY(SELECT execution_id FROM kept))
 ), wanted AS MATERIALIZED (
     SELECT $2 - count(*) AS n FROM kept
 ), fold AS MATERIALIZED (
-    SELECT round_from, parked FROM request_fold ORDER BY id DESC LIMIT 1
+    SELECT round_from, parked FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
 ), locked AS MATERIALIZED (
-    SELECT ctid AS tid, * FROM workspace_turn
+    SELECT ctid AS tid, * FROM {schema}.workspace_turn
     WHERE ready AND (SELECT ok FROM allowed)
         AND turn >= (SELECT round_from FROM fold)
         AND NOT (workspace_id = ANY ((SELECT parked FROM fold)::uuid[]))
@@ -47,13 +47,13 @@ WITH clock AS MATERIALIZED (
     FROM (SELECT *, held_at_most + share >= concurrency_limit AS counted FROM fresh) f CROSS JOIN LATERAL (
         SELECT ARRAY(
             SELECT e.admission FROM unnest(f.stragglers) AS s (admission) CROSS JOIN LATERAL (
-                SELECT e.admission FROM workflow_execution e
+                SELECT e.admission FROM {schema}.workflow_execution e
                 WHERE f.counted AND e.workspace_id = f.workspace_id AND e.status = 'RUNNING'
                     AND e.admission = s.admission
                 LIMIT 1
             ) e
             UNION ALL
-            SELECT e.admission FROM workflow_execution e
+            SELECT e.admission FROM {schema}.workflow_execution e
             WHERE f.counted AND e.workspace_id = f.workspace_id AND e.status = 'RUNNING'
                 AND e.admission >= f.oldest_admission
             ORDER BY 1
@@ -66,7 +66,7 @@ WITH clock AS MATERIALIZED (
         row_number() OVER (PARTITION BY r.workspace_id ORDER BY l.rank, l.created_at, l.id) AS position
     FROM room r LEFT JOIN LATERAL (
         SELECT q.ctid AS request_tid, q.id, q.rank, q.created_at, q.definition_id, q.version_id
-        FROM workflow_execution_queue q
+        FROM {schema}.workflow_execution_queue q
         WHERE q.workspace_id = r.workspace_id AND q.due AND q.execution_id IS NULL
             AND (q.rank, q.created_at, q.id) >= (r.line_rank, r.line_at, r.line_id)
         ORDER BY q.rank, q.created_at, q.id
@@ -74,7 +74,7 @@ WITH clock AS MATERIALIZED (
         LIMIT CASE WHEN r.want > 0 THEN r.want + 1 ELSE 0 END
     ) l ON true
 ), picked AS MATERIALIZED (
-    SELECT l.* FROM line l JOIN workflow_execution_queue q ON q.ctid = l.request_tid
+    SELECT l.* FROM line l JOIN {schema}.workflow_execution_queue q ON q.ctid = l.request_tid
     WHERE l.position <= l.want AND q.due AND q.execution_id IS NULL
     FOR UPDATE OF q SKIP LOCKED
 ), blocked AS MATERIALIZED (
@@ -91,20 +91,20 @@ WITH clock AS MATERIALIZED (
         1000000 + row_number() OVER (PARTITION BY b.workspace_id ORDER BY l.rank, l.created_at, l.id) AS position
     FROM blocked b CROSS JOIN LATERAL (
         SELECT q.ctid AS request_tid, q.id, q.rank, q.created_at, q.definition_id, q.version_id
-        FROM workflow_execution_queue q
+        FROM {schema}.workflow_execution_queue q
         WHERE q.workspace_id = b.workspace_id AND q.due AND q.execution_id IS NULL
             AND (q.rank, q.created_at, q.id) >= (b.line_rank, b.line_at, b.line_id)
         ORDER BY q.rank, q.created_at, q.id LIMIT b.want
         FOR UPDATE OF q SKIP LOCKED
     ) l
 ), numbered AS MATERIALIZED (
-    SELECT p.*, nextval('admission_number') AS admission, ($5::uuid[])[p.ordinal] AS execution_id
+    SELECT p.*, nextval('{schema}.admission_number') AS admission, ($5::uuid[])[p.ordinal] AS execution_id
     FROM (
         SELECT p.*, row_number() OVER (ORDER BY p.position, p.turn, p.workspace_id) AS ordinal,
             CASE WHEN p.deleted THEN 'workspace_not_found'
-                WHEN (SELECT d.id FROM workflow_definition d
+                WHEN (SELECT d.id FROM {schema}.workflow_definition d
                     WHERE d.id = p.definition_id AND d.deleted_at IS NULL) IS NULL THEN 'definition_not_found'
-                WHEN (SELECT v.id FROM workflow_definition_version v
+                WHEN (SELECT v.id FROM {schema}.workflow_definition_version v
                     WHERE v.id = p.version_id) IS NULL THEN 'version_not_found' END AS refusal
         FROM (
             SELECT p.* FROM picked p WHERE p.workspace_id NOT IN (SELECT b.workspace_id FROM blocked b)
@@ -115,7 +115,7 @@ WITH clock AS MATERIALIZED (
         LIMIT (SELECT n FROM wanted)
     ) p
 ), claimed AS (
-    UPDATE workflow_execution_queue q
+    UPDATE {schema}.workflow_execution_queue q
     SET status = CASE WHEN c.refusal IS NULL THEN 'CLAIMED' ELSE 'FAILED' END,
         due = NULL,
         claim_token = q.claim_token + 1,
@@ -136,12 +136,12 @@ WITH clock AS MATERIALIZED (
     WHERE q.ctid = c.tid
     RETURNING q.*, c.kept, c.position
 ), admitted AS (
-    INSERT INTO workflow_execution
+    INSERT INTO {schema}.workflow_execution
         (id, workspace_id, request_id, definition_id, version_id, status, admission, started_at)
     SELECT n.execution_id, n.workspace_id, n.id, n.definition_id, n.version_id, 'RUNNING', n.admission, clock.now
     FROM numbered n, clock WHERE n.refusal IS NULL
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason, bytes)
+    INSERT INTO {schema}.request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason, bytes)
     SELECT c.id, c.workspace_id, 'PENDING', c.status, clock.now, $3, c.failure_reason,
         CASE WHEN c.failure_reason IS NOT NULL THEN -(c.bytes + coalesce(c.execution_bytes, 0)) END
     FROM claimed c, clock
@@ -170,10 +170,10 @@ WITH clock AS MATERIALIZED (
     GROUP BY tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
         alive, running, want
 ), turned AS (
-    UPDATE workspace_turn t
+    UPDATE {schema}.workspace_turn t
     -- A workspace whose requests are all locked by other transactions also ends its turn; otherwise it would block the round.
     SET turn = coalesce(o.last_admission,
-            CASE WHEN o.want > 0 AND o.seen > 0 THEN nextval('admission_number') END, o.turn),
+            CASE WHEN o.want > 0 AND o.seen > 0 THEN nextval('{schema}.admission_number') END, o.turn),
         has_work = o.more_work,
         has_room = o.more_room,
         ready = o.more_work AND o.more_room,
@@ -204,9 +204,9 @@ WITH clock AS MATERIALIZED (
 SELECT (SELECT ok FROM allowed) AS lock_held,
     -- Looks for one only if this claim takes all others. A scalar subquery, which the planner cannot turn into a scan of all executions.
     (SELECT count(*) FROM (
-        SELECT 1 FROM workflow_execution_queue q
+        SELECT 1 FROM {schema}.workflow_execution_queue q
         WHERE q.due AND q.execution_id IS NOT NULL AND (SELECT count(*) FROM kept) < $2 AND (SELECT ok FROM allowed) AND (
-            SELECT e.id FROM workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL) IS NULL
+            SELECT e.id FROM {schema}.workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL) IS NULL
         LIMIT 1) l) AS lost_executions,
     (SELECT count(*) FROM locked) AS examined,
     (SELECT count(*) FROM outcome WHERE want > 0 AND seen > 0 AND taken = 0) AS stuck,

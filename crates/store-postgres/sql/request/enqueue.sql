@@ -7,10 +7,10 @@ WITH clock AS MATERIALIZED (
     FROM unnest($4::uuid[], $5::uuid[], $6::jsonb[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[], $11::text[],
         $12::uuid[], $13::integer[])
         WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, checked, bytes, ordinal)
-    LEFT JOIN workflow_definition d ON d.id = a.definition_id AND d.deleted_at IS NULL
+    LEFT JOIN {schema}.workflow_definition d ON d.id = a.definition_id AND d.deleted_at IS NULL
 ), problem AS MATERIALIZED (
     SELECT 'workspace_not_found' AS problem, NULL::uuid AS definition_id
-    WHERE NOT EXISTS (SELECT 1 FROM workspace WHERE id = $2 AND deleted_at IS NULL)
+    WHERE NOT EXISTS (SELECT 1 FROM {schema}.workspace WHERE id = $2 AND deleted_at IS NULL)
     UNION ALL
     (SELECT CASE WHEN known_id IS NULL THEN 'definition_not_found'
             WHEN owner_id <> $2 THEN 'definition_forbidden'
@@ -21,7 +21,7 @@ WITH clock AS MATERIALIZED (
     ORDER BY ordinal LIMIT 1)
     LIMIT 1
 ), inserted AS (
-    INSERT INTO workflow_execution_queue
+    INSERT INTO {schema}.workflow_execution_queue
         (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
         dedupe_until, trace_context, bytes)
     SELECT a.id, $2, a.definition_id, a.current_version_id, a.priority, coalesce(a.run_at, clock.now) <= clock.now,
@@ -31,7 +31,7 @@ WITH clock AS MATERIALIZED (
     WHERE NOT EXISTS (SELECT 1 FROM problem)
         -- A scalar subquery, which the planner cannot turn into a scan of all kept keys.
         AND (a.key IS NULL OR (
-            SELECT k.request_id FROM kept_key k
+            SELECT k.request_id FROM {schema}.kept_key k
             WHERE k.workspace_id = $2 AND k.key = a.key AND k.dedupe_until > clock.now
         ) IS NULL)
     -- Ordered by key, so that concurrent calls with common keys cannot deadlock.
@@ -39,10 +39,10 @@ WITH clock AS MATERIALIZED (
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, workspace_id, due, rank, created_at, bytes
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, bytes)
+    INSERT INTO {schema}.request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, bytes)
     SELECT id, workspace_id, 'PENDING', created_at, CASE WHEN due THEN rank END, CASE WHEN due THEN created_at END, $3, bytes
     FROM inserted ORDER BY id
 )
 SELECT problem, definition_id, NULL::uuid AS id, NULL AS notified FROM problem
 UNION ALL
-SELECT NULL, NULL, id, (SELECT leasehold_notify()) FROM inserted
+SELECT NULL, NULL, id, (SELECT {schema}.leasehold_notify()) FROM inserted

@@ -1,3 +1,3 @@
 -- Returns a request of any workspace.
 SELECT {request/columns}
-FROM workflow_execution_queue WHERE id = $1
+FROM {schema}.workflow_execution_queue WHERE id = $1

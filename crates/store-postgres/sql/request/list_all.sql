@@ -1,6 +1,6 @@
 -- Lists requests of all workspaces before $1, newest first, with filters.
 SELECT {request/columns}
-FROM workflow_execution_queue
+FROM {schema}.workflow_execution_queue
 WHERE true
     AND id < coalesce($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
     AND ($2::text IS NULL OR status = $2) AND ($3::uuid IS NULL OR definition_id = $3)

@@ -9,18 +9,18 @@ WITH clock AS MATERIALIZED (
             WHEN c.counted AND q.dispatch_failures + 1 >= c.max_attempts THEN 'dispatch_exhausted' END AS reason
     FROM unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::boolean[], $7::integer[], $8::bigint[], $9::text[],
         $10::text[], $11::text[]) AS c (id, token, keep, counted, max_attempts, delay, error, reason, word)
-    JOIN workflow_execution_queue q ON q.id = c.id
+    JOIN {schema}.workflow_execution_queue q ON q.id = c.id
     WHERE q.claim_token = c.token AND q.claimed_by = $2 AND q.status = 'CLAIMED'
     ORDER BY q.id FOR UPDATE OF q SKIP LOCKED
 ), deletable AS MATERIALIZED (
-    SELECT e.id FROM workflow_execution e
+    SELECT e.id FROM {schema}.workflow_execution e
     WHERE e.id = ANY (ARRAY(SELECT c.execution_id FROM claim c WHERE NOT c.keep)) FOR UPDATE SKIP LOCKED
 ), held AS MATERIALIZED (
     SELECT c.* FROM claim c
     WHERE c.keep OR c.execution_id IN (SELECT d.id FROM deletable d)
-        OR NOT EXISTS (SELECT 1 FROM workflow_execution e WHERE e.id = c.execution_id)
+        OR NOT EXISTS (SELECT 1 FROM {schema}.workflow_execution e WHERE e.id = c.execution_id)
 ), moved AS (
-    UPDATE workflow_execution_queue q
+    UPDATE {schema}.workflow_execution_queue q
     SET status = CASE WHEN h.reason IS NULL THEN 'PENDING' ELSE 'FAILED' END,
         due = CASE WHEN h.reason IS NULL THEN h.delay = 0 END,
         run_at = CASE WHEN h.reason IS NULL THEN clock.now + h.delay::double precision * interval '1 microsecond' ELSE q.run_at END,
@@ -38,12 +38,12 @@ WITH clock AS MATERIALIZED (
     RETURNING q.id, q.workspace_id, q.status, q.due, q.rank, q.created_at, q.execution_id, q.failure_reason, h.word,
         CASE WHEN h.reason IS NOT NULL THEN -(q.bytes + coalesce(q.execution_bytes, 0)) END AS bytes
 ), freed AS (
-    DELETE FROM workflow_execution WHERE id = ANY (ARRAY(SELECT execution_id FROM held WHERE NOT keep))
+    DELETE FROM {schema}.workflow_execution WHERE id = ANY (ARRAY(SELECT execution_id FROM held WHERE NOT keep))
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, rank, line_at, by_whom, reason, bytes)
+    INSERT INTO {schema}.request_event (request_id, workspace_id, from_status, to_status, at, rank, line_at, by_whom, reason, bytes)
     SELECT m.id, m.workspace_id, 'CLAIMED', m.status, clock.now,
         CASE WHEN m.due AND m.execution_id IS NULL THEN m.rank END,
         CASE WHEN m.due AND m.execution_id IS NULL THEN m.created_at END, $2, coalesce(m.failure_reason, m.word), m.bytes
     FROM moved m, clock
 )
-SELECT id, failure_reason, (SELECT leasehold_notify()) AS notified FROM moved
+SELECT id, failure_reason, (SELECT {schema}.leasehold_notify()) AS notified FROM moved

@@ -1,6 +1,7 @@
--- Settings of every connection: stable plans while tables are small, bounded waits for locks, durable commits. A statement_timeout of the role
--- would cancel a rebuild again and again; the program limits each operation itself.
-SELECT set_config('enable_seqscan', 'off', false),
+-- Settings of every connection: only PostgreSQL's own objects without the name of their schema, stable plans while tables are small, bounded
+-- waits for locks, durable commits. A statement_timeout of the role would cancel a rebuild again and again; the program limits each operation itself.
+SELECT set_config('search_path', 'pg_catalog, pg_temp', false),
+    set_config('enable_seqscan', 'off', false),
     set_config('enable_bitmapscan', 'off', false),
     set_config('default_transaction_isolation', 'read committed', false),
     set_config('jit', 'off', false),

@@ -1,3 +1,3 @@
 -- Returns the workspace with this name.
 SELECT id, name, plan, limit_override, max_pending_override, max_open_bytes_override, paused, created_at,
-    deleted_at FROM workspace WHERE name = $1 AND deleted_at IS NULL
+    deleted_at FROM {schema}.workspace WHERE name = $1 AND deleted_at IS NULL

@@ -2,6 +2,7 @@
 
 use super::{FUNCTIONS, Functions, SqlFunction, applied};
 use crate::migrate::up_with;
+use crate::pool;
 use crate::{PostgresOptions, PostgresStore, migration_script};
 use leasehold_store::{MigrationState, MigrationStatus, SchemaStore, StepKind};
 use leasehold_testkit::{TestDatabase, TestPostgres};
@@ -14,7 +15,7 @@ const NO_WINDOW: Option<&str> = None;
 async fn fresh() -> (TestDatabase, PostgresStore, Client) {
     let database = TestPostgres::shared().fresh_database(None).await;
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
-    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+    let (client, connection) = tokio_postgres::connect(&database.url_in("leasehold"), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);
@@ -113,7 +114,7 @@ async fn older_program_that_restarts_keeps_functions_of_newer_program() {
     assert_eq!(state(&client).await, new);
     let status = store.schema_status().await.unwrap();
     assert_eq!(functions_in(&status, MigrationState::Newer), new.len());
-    assert_eq!(migration_script(&status), "");
+    assert_eq!(migration_script("leasehold", &status).unwrap(), "");
 }
 
 #[tokio::test]
@@ -123,7 +124,7 @@ async fn late_run_of_an_old_script_does_not_replace_newer_functions() {
     let mut status = store.schema_status().await.unwrap();
     let functions = status.iter_mut().filter(|s| s.kind == StepKind::Function);
     functions.for_each(|s| s.state = MigrationState::Pending);
-    let script = migration_script(&status);
+    let script = migration_script("leasehold", &status).unwrap();
     up_with(&store, newer_program()).await.unwrap();
     let new = state(&client).await;
     let error = client.batch_execute(&script).await.unwrap_err();
@@ -205,9 +206,10 @@ async fn same_release_with_another_body_is_rejected() {
 
 #[tokio::test]
 async fn older_functions_are_pending_for_newer_program() {
-    let (_database, store, client) = fresh().await;
+    let (_database, store, _client) = fresh().await;
     store.schema_migrate().await.unwrap();
-    let found = applied(&client, FUNCTIONS, "testing").await.unwrap();
+    let connection = pool::take(&store.pool, "testing").await.unwrap();
+    let found = applied(connection.session(), FUNCTIONS).await.unwrap();
     let status = newer_program().compare(&found);
     assert_eq!(functions_in(&status, MigrationState::Pending), status.len());
     let first = &status[0];
@@ -224,7 +226,11 @@ async fn dropped_function_is_pending_and_created_again_without_grants() {
         .unwrap();
     let status = store.schema_status().await.unwrap();
     assert_eq!(functions_in(&status, MigrationState::Pending), 1);
-    assert!(migration_script(&status).contains("-- leasehold_enqueue release "));
+    assert!(
+        migration_script("leasehold", &status)
+            .unwrap()
+            .contains("-- leasehold_enqueue release ")
+    );
     let created = store.schema_migrate().await.unwrap();
     assert_eq!(created.len(), 1, "{created:?}");
     assert!(!is_callable(&client, "leasehold_enqueue").await);

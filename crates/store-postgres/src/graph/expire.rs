@@ -129,7 +129,7 @@ async fn expire_one(
     execution: ExecutionId,
 ) -> Result<Option<EndedExecution>> {
     let mut client = connection(store, CONTEXT).await?;
-    let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
+    let transaction = OpenTransaction::begin(&mut client).await?;
     let found = lock::graph(store, &transaction, execution, SHORT_LOCK_TIMEOUT).await?;
     let spent = transaction
         .many(sql!("node/spent"), &[&execution.0])

@@ -5,9 +5,9 @@ use super::refusal::RefusedQueues;
 use super::write::NodesBegun;
 use super::{input, write};
 use crate::job::finish::{self as jobs, FinishDecision, FinishResult};
+use crate::pool::Connection;
 use crate::store::PostgresStore;
 use crate::transaction::OpenTransaction;
-use deadpool_postgres::Object;
 use leasehold_core::graph::{EndPreview, GraphChange, NodeEnd, NodeOutcome, NodeSource};
 use leasehold_core::job::JobEnd;
 use leasehold_core::{JobStatus, WorkspaceId};
@@ -67,7 +67,7 @@ enum LockScope {
 /// Finishes the job of a node as `decision` says. Waits for each lock at most `wait`.
 pub(crate) async fn finish(
     store: &PostgresStore,
-    client: &mut Object,
+    client: &mut Connection,
     (worker, wait): (&str, &str),
     decision: &FinishDecision<'_>,
     end: &JobEnd,
@@ -91,7 +91,7 @@ pub(crate) async fn finish(
             }
             Attempt::Refused(workspace, queues) => {
                 let refused = &mut call.refused;
-                refused.add(client, CONTEXT, workspace, &queues).await?;
+                refused.add(client.session(), workspace, &queues).await?;
             }
         }
     };
@@ -109,11 +109,11 @@ fn broken(text: &str) -> Error {
 
 async fn attempt(
     store: &PostgresStore,
-    client: &mut Object,
+    client: &mut Connection,
     call: &NodeFinish<'_>,
     scope: LockScope,
 ) -> Result<Attempt> {
-    let transaction = OpenTransaction::begin(client, CONTEXT).await?;
+    let transaction = OpenTransaction::begin(client).await?;
     let locked = lock(store, &transaction, call, scope).await?;
     reach("job_finish/begun");
     let moment = locked.leases.moment;
@@ -145,8 +145,8 @@ async fn attempt(
     if locked.open.is_none() && changes.iter().any(abandons) {
         return Ok(Attempt::Unlocked);
     }
-    let (inner, decisions) = (&transaction.inner, [decision]);
-    let jobs = jobs::end(inner, Some(moment), call.worker, &decisions, true).await?;
+    let session = transaction.session();
+    let jobs = jobs::end(session, Some(moment), call.worker, &[decision], true).await?;
     let open = locked.open.unwrap_or_default();
     write::abandon(&transaction, moment, &mut changes, &open).await?;
     reach("job_finish/ended");

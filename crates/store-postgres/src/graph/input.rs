@@ -221,19 +221,27 @@ mod tests {
         (change, end)
     }
 
-    #[tokio::test]
-    async fn large_inputs_are_computed_off_the_serving_thread() {
+    #[test]
+    fn large_inputs_are_computed_off_the_serving_thread() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.max_blocking_threads(1).build().unwrap();
         for (bytes, at_once) in [(1_000, true), (200_000, false)] {
+            // The only thread for blocking work is busy until the first poll is over.
+            let (release, busy) = std::sync::mpsc::channel::<()>();
+            runtime.spawn_blocking(move || busy.recv());
             let (change, end) = end_with(bytes);
             let markers = CrashMarkers::default();
-            let computed = compute(&markers, change, end, NodeSource::default());
-            let mut computed = Box::pin(computed);
-            let ready = computed.as_mut().now_or_never();
-            assert_eq!(ready.is_some(), at_once, "{bytes}");
-            let change = match ready {
-                Some(change) => change.unwrap(),
-                None => computed.await.unwrap(),
-            };
+            let change = runtime.block_on(async {
+                let computed = compute(&markers, change, end, NodeSource::default());
+                let mut computed = Box::pin(computed);
+                let ready = computed.as_mut().now_or_never();
+                assert_eq!(ready.is_some(), at_once, "{bytes}");
+                drop(release);
+                match ready {
+                    Some(change) => change.unwrap(),
+                    None => computed.await.unwrap(),
+                }
+            });
             let states = [NodeState::Completed, NodeState::Running];
             assert_eq!(change.state().nodes(), states, "{:?}", change.error());
         }

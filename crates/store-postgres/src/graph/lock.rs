@@ -42,7 +42,7 @@ async fn change(
     let (workspace, version) = (row::id(row, "workspace_id"), row::id(row, "version_id"));
     let context = transaction.context;
     let found = store
-        .version_by(&transaction.inner, context, workspace, version)
+        .version_by(transaction.session(), workspace, version)
         .await?;
     let machine = machine(found, context, version)?;
     let state = state(row, context)?;
@@ -217,9 +217,6 @@ pub(super) async fn graph_and_lease(
     claim: JobRef,
     wait: &str,
 ) -> Result<(Option<(GraphChange, usize)>, Leases)> {
-    let graph = transaction.prepare(sql!("graph/lock_of_job")).await?;
-    let page = transaction.prepare(sql!("job/lease_lock")).await?;
-    let clock = transaction.prepare(sql!("clock/now")).await?;
     let (no_queues, no_jobs): (&[i32], &[i64]) = (&[], &[]);
     let (tokens, now) = (vec![claim.token], store.given_now());
     let params: (&Params<'_>, &Params<'_>, &Params<'_>) = (
@@ -229,9 +226,9 @@ pub(super) async fn graph_and_lease(
     );
     // Pipelined: the server runs them in this order.
     let (graph, page, now) = try_join!(
-        transaction.query(&graph, params.0),
-        transaction.query(&page, params.1),
-        transaction.query(&clock, params.2),
+        transaction.many(sql!("graph/lock_of_job"), params.0),
+        transaction.many(sql!("job/lease_lock"), params.1),
+        transaction.many(sql!("clock/now"), params.2),
     )?;
     let none = || ErrorKind::Broken("the clock query returned no row".to_owned());
     let now = now

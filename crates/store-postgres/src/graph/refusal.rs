@@ -2,7 +2,7 @@
 //! with these queues known: its node fails.
 
 use crate::queue_access;
-use deadpool_postgres::Object;
+use crate::session::Session;
 use leasehold_core::WorkspaceId;
 use leasehold_core::graph::GraphChange;
 use leasehold_store::{Error, ErrorKind, Result};
@@ -23,18 +23,20 @@ impl RefusedQueues {
     /// Adds those of `queues` that the workspace may not use. Fails if there are none: then the step was not refused for its queues.
     pub(super) async fn add(
         &mut self,
-        client: &Object,
-        context: &'static str,
+        session: Session<'_>,
         workspace: WorkspaceId,
         queues: &HashSet<String>,
     ) -> Result<()> {
-        let found = queue_access::refused(client, context, workspace, queues).await?;
+        let found = queue_access::refused(session, workspace, queues).await?;
         let before = self.0.len();
         self.0.extend(found);
         if self.0.len() > before {
             return Ok(());
         }
         let text = "a queue of a graph was shared or deleted while its node started";
-        Err(Error::new(context, ErrorKind::Contended(text.to_owned())))
+        Err(Error::new(
+            session.context,
+            ErrorKind::Contended(text.to_owned()),
+        ))
     }
 }

@@ -50,7 +50,7 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
             Written::Nothing => break,
             Written::Refused(workspace, queues) => {
                 let client = connection(store, CONTEXT).await?;
-                refused.add(&client, CONTEXT, workspace, &queues).await?;
+                refused.add(client.session(), workspace, &queues).await?;
             }
         }
     }
@@ -100,7 +100,7 @@ enum Written {
 
 async fn write(store: &PostgresStore, version: VersionId, change: GraphChange) -> Result<Written> {
     let mut client = connection(store, CONTEXT).await?;
-    let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
+    let transaction = OpenTransaction::begin(&mut client).await?;
     let now = transaction
         .one(sql!("clock/begin"), &[&store.given_now(), &LOCK_TIMEOUT])
         .await?;

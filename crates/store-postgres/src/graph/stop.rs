@@ -36,7 +36,7 @@ async fn try_stop(
     reason: &str,
 ) -> Result<GraphStopped> {
     let mut client = connection(store, CONTEXT).await?;
-    let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
+    let transaction = OpenTransaction::begin(&mut client).await?;
     let found = lock::graph(store, &transaction, execution, LOCK_TIMEOUT).await?;
     let Some((mut change, _)) = found else {
         return Ok(GraphStopped::NotFound);

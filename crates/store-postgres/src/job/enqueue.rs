@@ -3,12 +3,10 @@
 
 use super::row::JsonIn;
 use super::{copy, queue_cache};
-use crate::error::postgres;
 use crate::pool;
 use crate::row::micros;
-use crate::store::{PostgresStore, sql};
-use deadpool_postgres::Transaction;
-use futures::SinkExt;
+use crate::store::{Params, PostgresStore, sql};
+use crate::transaction::OpenTransaction;
 use leasehold_core::job::bounded_wait;
 use leasehold_core::limits::TRACE_CONTEXT_MAX_CHARS;
 use leasehold_core::text::clip;
@@ -114,30 +112,23 @@ async fn insert_single(store: &PostgresStore, routed: RoutedJob<'_>) -> Result<J
 
 async fn without_keys(store: &PostgresStore, routed: &[RoutedJob<'_>]) -> Result<Vec<JobId>> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+    let transaction = OpenTransaction::begin(&mut client).await?;
     let ids = fresh_ids(&transaction, routed.len()).await?;
     insert(&transaction, store.given_now(), &ids, routed).await?;
-    transaction.commit().await.map_err(postgres(CONTEXT))?;
+    transaction.commit().await?;
     Ok(ids)
 }
 
-async fn fresh_ids(transaction: &Transaction<'_>, count: usize) -> Result<Vec<JobId>> {
+async fn fresh_ids(transaction: &OpenTransaction<'_>, count: usize) -> Result<Vec<JobId>> {
     let count = i32::try_from(count).unwrap_or(i32::MAX);
-    let statement = transaction
-        .prepare_cached(sql!("job/ids"))
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let row = transaction
-        .query_one(&statement, &[&count])
-        .await
-        .map_err(postgres(CONTEXT))?;
+    let row = transaction.one(sql!("job/ids"), &[&count]).await?;
     let ids: Vec<i64> = row.get("ids");
     Ok(ids.into_iter().map(JobId).collect())
 }
 
 /// Inserts jobs under these ids and notifies waiting workers.
 async fn insert(
-    transaction: &Transaction<'_>,
+    transaction: &OpenTransaction<'_>,
     now: Option<Timestamp>,
     ids: &[JobId],
     routed: &[RoutedJob<'_>],
@@ -146,47 +137,22 @@ async fn insert(
     let numbered = ids.iter().copied().zip(routed.iter().copied());
     // COPY uses the database's clock, so it cannot be used with a manual clock.
     if now.is_none() && at_once && routed.len() >= COPY_MIN_JOBS {
-        copy_in(transaction, numbered).await?;
+        let rows = numbered.map(|(id, routed)| (id, routed.queue, routed.job));
+        let document = copy::encode(rows);
+        transaction
+            .copy_in(sql!("job/copy"), document.into())
+            .await?;
     } else {
         let all: Vec<(JobId, RoutedJob<'_>)> = numbered.collect();
         for chunk in all.chunks(CHUNK) {
             insert_chunk(transaction, now, chunk).await?;
         }
     }
-    let notify = transaction
-        .prepare_cached(sql!("job/notify"))
-        .await
-        .map_err(postgres(CONTEXT))?;
-    transaction
-        .query_one(&notify, &[])
-        .await
-        .map_err(postgres(CONTEXT))?;
-    Ok(())
-}
-
-async fn copy_in<'a>(
-    transaction: &Transaction<'_>,
-    numbered: impl Iterator<Item = (JobId, RoutedJob<'a>)>,
-) -> Result<()> {
-    let document = copy::encode(numbered.map(|(id, routed)| (id, routed.queue, routed.job)));
-    let statement = transaction
-        .prepare_cached(sql!("job/copy"))
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let sink = transaction
-        .copy_in::<_, bytes::Bytes>(&statement)
-        .await
-        .map_err(postgres(CONTEXT))?;
-    futures::pin_mut!(sink);
-    sink.send(document.into())
-        .await
-        .map_err(postgres(CONTEXT))?;
-    sink.finish().await.map_err(postgres(CONTEXT))?;
-    Ok(())
+    transaction.one(sql!("job/notify"), &[]).await.map(drop)
 }
 
 async fn insert_chunk(
-    transaction: &Transaction<'_>,
+    transaction: &OpenTransaction<'_>,
     now: Option<Timestamp>,
     chunk: &[(JobId, RoutedJob<'_>)],
 ) -> Result<()> {
@@ -194,13 +160,9 @@ async fn insert_chunk(
         chunk.iter().map(|(_, routed)| of(routed)).collect()
     }
     let ids: Vec<i64> = chunk.iter().map(|(id, _)| id.0).collect();
-    let statement = transaction
-        .prepare_cached(sql!("job/enqueue"))
-        .await
-        .map_err(postgres(CONTEXT))?;
     transaction
         .execute(
-            &statement,
+            sql!("job/enqueue"),
             &[
                 &now,
                 &ids,
@@ -226,8 +188,7 @@ async fn insert_chunk(
             ],
         )
         .await
-        .map_err(postgres(CONTEXT))?;
-    Ok(())
+        .map(drop)
 }
 
 async fn with_keys(store: &PostgresStore, routed: &[RoutedJob<'_>]) -> Result<Vec<EnqueuedJob>> {
@@ -255,7 +216,7 @@ async fn try_with_keys(
     routed: &[RoutedJob<'_>],
 ) -> Result<Option<Vec<EnqueuedJob>>> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+    let transaction = OpenTransaction::begin(&mut client).await?;
     let ids = fresh_ids(&transaction, routed.len()).await?;
     let taken = take_keys(&transaction, store.given_now(), &ids, routed).await?;
     let (mut new_ids, mut new_jobs) = (Vec::new(), Vec::new());
@@ -286,13 +247,13 @@ async fn try_with_keys(
     let Some(answers) = answers.collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
-    transaction.commit().await.map_err(postgres(CONTEXT))?;
+    transaction.commit().await?;
     Ok(Some(answers))
 }
 
 /// Takes free keys, each for the first job of the call that has it. Returns which jobs got their key.
 async fn take_keys(
-    transaction: &Transaction<'_>,
+    transaction: &OpenTransaction<'_>,
     now: Option<Timestamp>,
     ids: &[JobId],
     routed: &[RoutedJob<'_>],
@@ -306,19 +267,13 @@ async fn take_keys(
     let (queues, keys): (Vec<i32>, Vec<&str>) = first.keys().copied().unzip();
     let (takers, windows): (Vec<i64>, Vec<Option<i64>>) =
         first.values().map(|(id, window)| (id.0, *window)).unzip();
-    let take = transaction
-        .prepare_cached(sql!("job/key_take"))
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let rows = transaction
-        .query(&take, &[&now, &queues, &keys, &takers, &windows])
-        .await
-        .map_err(postgres(CONTEXT))?;
+    let params: &Params<'_> = &[&now, &queues, &keys, &takers, &windows];
+    let rows = transaction.many(sql!("job/key_take"), params).await?;
     Ok(rows.iter().map(|row| JobId(row.get("job_id"))).collect())
 }
 
 async fn holders(
-    transaction: &Transaction<'_>,
+    transaction: &OpenTransaction<'_>,
     now: Option<Timestamp>,
     others: &[Key<'_>],
 ) -> Result<HashMap<(i32, String), JobId>> {
@@ -326,14 +281,8 @@ async fn holders(
         return Ok(HashMap::new());
     }
     let (queues, keys): (Vec<i32>, Vec<&str>) = others.iter().copied().unzip();
-    let statement = transaction
-        .prepare_cached(sql!("job/key_holders"))
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let rows = transaction
-        .query(&statement, &[&now, &queues, &keys])
-        .await
-        .map_err(postgres(CONTEXT))?;
+    let params: &Params<'_> = &[&now, &queues, &keys];
+    let rows = transaction.many(sql!("job/key_holders"), params).await?;
     Ok(rows
         .iter()
         .map(|row| {

@@ -2,12 +2,12 @@
 
 use super::nodes::{NodeFinisher, NodeResult};
 use super::row::{self, JsonIn};
-use crate::error::{self, postgres};
+use crate::error;
 use crate::lock_wait::BRIEF_PAUSES;
 use crate::pool;
 use crate::row::{micros, time};
+use crate::session::Session;
 use crate::store::{Params, PostgresStore, sql};
-use deadpool_postgres::{GenericClient, Object};
 use leasehold_core::job::{
     JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, JobsRenewed, RetryMode,
     bounded_wait, jitter,
@@ -178,10 +178,7 @@ impl Policy {
     }
 }
 
-async fn policies(
-    client: &impl GenericClient,
-    finishes: &[JobFinish],
-) -> Result<HashMap<JobRef, Policy>> {
+async fn policies(session: Session<'_>, finishes: &[JobFinish]) -> Result<HashMap<JobRef, Policy>> {
     let (ids, tokens): (Vec<i64>, Vec<i64>) = finishes
         .iter()
         .filter(
@@ -192,7 +189,7 @@ async fn policies(
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = query(client, sql!("job/policy"), &[&ids, &tokens]).await?;
+    let rows = session.many(sql!("job/policy"), &[&ids, &tokens]).await?;
     let policy = |row: &Row| {
         let claim = JobRef {
             job: JobId(row.get("id")),
@@ -207,25 +204,18 @@ async fn policies(
     Ok(rows.iter().map(policy).collect())
 }
 
-async fn query(client: &impl GenericClient, sql: &str, params: &Params<'_>) -> Result<Vec<Row>> {
-    let statement = client
-        .prepare_cached(sql)
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let rows = client.query(&statement, params).await;
-    rows.map_err(postgres(CONTEXT))
-}
-
 pub(crate) async fn finish(
     store: &PostgresStore,
     worker: &str,
     finishes: &[JobFinish],
 ) -> Result<JobsFinished> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let decisions = decide(&*client, finishes).await?;
+    let decisions = decide(client.session(), finishes).await?;
     let now = store.given_now();
     let mut ended = ClaimsEnded::default();
-    ended.end_each(&client, now, worker, &decisions).await?;
+    ended
+        .end_each(client.session(), now, worker, &decisions)
+        .await?;
     let mut call = FinishCall::new(finishes, &decisions);
     let mut busy = held(store, CONTEXT, worker, &call.skipped(&ended.results)).await?;
     for pause in BRIEF_PAUSES {
@@ -237,7 +227,9 @@ pub(crate) async fn finish(
             break;
         }
         sleep(pause).await;
-        ended.end_each(&client, now, worker, &again).await?;
+        ended
+            .end_each(client.session(), now, worker, &again)
+            .await?;
         busy = held(store, CONTEXT, worker, &call.skipped(&ended.results)).await?;
     }
     let is_busy = || (!busy.is_empty()).then(|| error::busy(CONTEXT));
@@ -267,14 +259,14 @@ impl ClaimsEnded {
     /// halves, and so on, so that a locked row concerns one claim only.
     async fn end_each(
         &mut self,
-        client: &Object,
+        session: Session<'_>,
         now: Option<Timestamp>,
         worker: &str,
         decisions: &[FinishDecision<'_>],
     ) -> Result<()> {
         let mut parts = vec![Cow::Borrowed(decisions)];
         while let Some(part) = parts.pop() {
-            match end(client, now, worker, &part, false).await {
+            match end(session, now, worker, &part, false).await {
                 Ok(ended) => self.results.extend(ended),
                 Err(error) if !error::is_lock_timeout(&error) => {
                     if self.results.is_empty() {
@@ -284,7 +276,7 @@ impl ClaimsEnded {
                     return Ok(());
                 }
                 Err(_) => {
-                    let locked = locked(client, &part).await?;
+                    let locked = locked(session, &part).await?;
                     let (mut busy, mut free): (Vec<_>, Vec<_>) = part
                         .into_owned()
                         .into_iter()
@@ -306,9 +298,9 @@ impl ClaimsEnded {
 }
 
 /// Returns those of the jobs that have locked rows.
-async fn locked(client: &Object, decisions: &[FinishDecision<'_>]) -> Result<HashSet<JobId>> {
+async fn locked(session: Session<'_>, decisions: &[FinishDecision<'_>]) -> Result<HashSet<JobId>> {
     let jobs: Vec<i64> = decisions.iter().map(|d| d.claim.job.0).collect();
-    let rows = query(client, sql!("job/locked"), &[&jobs]).await?;
+    let rows = session.many(sql!("job/locked"), &[&jobs]).await?;
     Ok(rows.iter().map(|row| JobId(row.get("id"))).collect())
 }
 
@@ -398,10 +390,10 @@ impl<'a> FinishCall<'a> {
 
 /// Decides how each claim ends. Sorted by page; the first entry for a claim counts.
 async fn decide<'a>(
-    client: &impl GenericClient,
+    session: Session<'_>,
     finishes: &'a [JobFinish],
 ) -> Result<Vec<FinishDecision<'a>>> {
-    let policies = policies(client, finishes).await?;
+    let policies = policies(session, finishes).await?;
     let mut decisions: Vec<FinishDecision<'_>> = finishes
         .iter()
         .enumerate()
@@ -417,7 +409,7 @@ pub(crate) type FinishResult = (JobRef, Option<JobFinished>);
 
 /// Ends the claims that the worker still holds, and returns their outcomes. `nodes`: the caller advances the graphs of nodes.
 pub(crate) async fn end(
-    client: &impl GenericClient,
+    session: Session<'_>,
     now: Option<Timestamp>,
     worker: &str,
     decisions: &[FinishDecision<'_>],
@@ -451,7 +443,7 @@ pub(crate) async fn end(
         &uncounted,
         &nodes,
     ];
-    let rows = query(client, sql!("job/finish"), params).await?;
+    let rows = session.many(sql!("job/finish"), params).await?;
     rows.iter()
         .map(|row| {
             let claim = JobRef {

@@ -189,7 +189,12 @@ impl JobStore for PostgresStore {
 
 impl PostgresStore {
     /// Runs a statement like `one`. If it meets a row that another transaction has locked, tries again, and holds no connection meanwhile.
-    async fn one_free(&self, context: &'static str, sql: &str, params: &Params<'_>) -> Result<Row> {
+    async fn one_free(
+        &self,
+        context: &'static str,
+        sql: &'static str,
+        params: &Params<'_>,
+    ) -> Result<Row> {
         let mut wait = LockWait::begin();
         loop {
             match self.one(context, sql, params).await {

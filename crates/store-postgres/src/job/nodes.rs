@@ -2,12 +2,12 @@
 //! other, others in parallel on a few connections. `graph::finish` writes the transaction.
 
 use super::finish::FinishDecision;
-use crate::error::{self, is_lock_timeout, postgres};
+use crate::error::{self, is_lock_timeout};
 use crate::graph::{self, NodeFinished};
 use crate::lock_wait::{LOCK_TIMEOUT, SHORT_LOCK_TIMEOUT};
-use crate::pool;
+use crate::pool::{self, Connection};
+use crate::session::Session;
 use crate::store::{PostgresStore, sql};
-use deadpool_postgres::Object;
 use futures::future::{join, join_all};
 use leasehold_core::job::{JobFinish, JobFinished};
 use leasehold_store::{ErrorKind, Result};
@@ -37,10 +37,10 @@ impl<'a> NodeFinisher<'a> {
     /// Finishes these claims, given in the order of the call. A failed claim does not stop the others, unless the database is unavailable.
     pub(super) async fn finish(
         &self,
-        client: &mut Object,
+        client: &mut Connection,
         nodes: Sequence<'a>,
     ) -> Vec<NodeResult<'a>> {
-        let sequences = match self.sequences(client, &nodes).await {
+        let sequences = match self.sequences(client.session(), &nodes).await {
             Ok(sequences) => sequences,
             // As one sequence, whose first claim fails in the same way.
             Err(_) => VecDeque::from([nodes]),
@@ -64,7 +64,7 @@ impl<'a> NodeFinisher<'a> {
 
     async fn sequences(
         &self,
-        client: &Object,
+        session: Session<'_>,
         nodes: &[&'a FinishDecision<'a>],
     ) -> Result<VecDeque<Sequence<'a>>> {
         let page = |decision: &&FinishDecision<'_>| decision.claim.token;
@@ -72,10 +72,7 @@ impl<'a> NodeFinisher<'a> {
             return Ok(VecDeque::from([nodes.to_vec()]));
         }
         let jobs: Vec<i64> = nodes.iter().map(|decision| decision.claim.job.0).collect();
-        let statement = client.prepare_cached(sql!("job/executions")).await;
-        let statement = statement.map_err(postgres(CONTEXT))?;
-        let rows = client.query(&statement, &[&jobs]).await;
-        let rows = rows.map_err(postgres(CONTEXT))?;
+        let rows = session.many(sql!("job/executions"), &[&jobs]).await?;
         let executions: HashMap<i64, Uuid> = rows
             .iter()
             .map(|row| (row.get("id"), row.get("execution_id")))
@@ -133,7 +130,7 @@ impl<'a> WorkList<'_, 'a> {
         }
     }
 
-    async fn run(&self, client: &mut Object) {
+    async fn run(&self, client: &mut Connection) {
         loop {
             let Some(sequence) = lock(&self.sequences).pop_front() else {
                 return;
@@ -149,7 +146,7 @@ impl<'a> WorkList<'_, 'a> {
                 lock(&self.results).push((decision, result));
                 if gave_up && !std::mem::replace(&mut is_checked, true) {
                     self.has_waited.store(true, Ordering::Relaxed);
-                    self.set_aside_locked(client, &mut sequence).await;
+                    self.set_aside_locked(client.session(), &mut sequence).await;
                 }
             }
         }
@@ -157,11 +154,15 @@ impl<'a> WorkList<'_, 'a> {
 
     /// Sets aside the claims with locked rows, because one statement may have locked all rows of a tenant: those of the rest of this sequence and of the
     /// sequences that nobody has begun. If they cannot be found, each waits shortly.
-    async fn set_aside_locked(&self, client: &Object, rest: &mut VecDeque<&'a FinishDecision<'a>>) {
+    async fn set_aside_locked(
+        &self,
+        session: Session<'_>,
+        rest: &mut VecDeque<&'a FinishDecision<'a>>,
+    ) {
         let mut waiting = std::mem::take(&mut *lock(&self.sequences));
         let all = rest.iter().chain(waiting.iter().flatten());
         let jobs: Vec<i64> = all.map(|decision| decision.claim.job.0).collect();
-        let locked = locked_nodes(client, &jobs).await.unwrap_or_default();
+        let locked = locked_nodes(session, &jobs).await.unwrap_or_default();
         let mut set_aside = Vec::new();
         let mut is_free = |decision: &&'a FinishDecision<'a>| {
             let is_locked = locked.contains(&decision.claim.job.0);
@@ -180,7 +181,7 @@ impl<'a> WorkList<'_, 'a> {
 
     async fn end(
         &self,
-        client: &mut Object,
+        client: &mut Connection,
         decision: &FinishDecision<'_>,
     ) -> Result<NodeFinished> {
         let NodeFinisher {
@@ -209,9 +210,8 @@ impl<'a> WorkList<'_, 'a> {
 }
 
 /// Returns those of the jobs that have locked rows.
-async fn locked_nodes(client: &Object, jobs: &[i64]) -> Result<HashSet<i64>> {
-    let rows = client.query(sql!("job/locked_nodes"), &[&jobs]).await;
-    let rows = rows.map_err(postgres(CONTEXT))?;
+async fn locked_nodes(session: Session<'_>, jobs: &[i64]) -> Result<HashSet<i64>> {
+    let rows = session.many(sql!("job/locked_nodes"), &[&jobs]).await?;
     Ok(rows.iter().map(|row| row.get("id")).collect())
 }
 

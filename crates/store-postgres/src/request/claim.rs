@@ -1,11 +1,10 @@
 //! Claims requests: promotes due ones and folds events, then admits in one statement.
 
-use crate::error::postgres;
 use crate::job::row::Json;
 use crate::pool;
 use crate::row::{self, maybe_id, maybe_named, micros};
-use crate::store::{PostgresStore, sql};
-use deadpool_postgres::Object;
+use crate::session::Session;
+use crate::store::{Params, PostgresStore, sql};
 use leasehold_core::limits::{CLAIM_MAX_BATCH, PARAMS_MAX_BYTES};
 use leasehold_core::{FailureReason, JsonText, RequestId, WorkspaceId};
 use leasehold_store::request::{
@@ -26,7 +25,7 @@ const MAX_ROUNDS: usize = 100;
 
 pub(crate) async fn promote_due(store: &PostgresStore) -> Result<Promoted> {
     let client = pool::take(&store.pool, "request_promote_due").await?;
-    Ok(promote_and_fold(store, &client).await?.0)
+    Ok(promote_and_fold(store, client.session()).await?.0)
 }
 
 /// Promotes due requests and folds events, unless another transaction blocks it. Readers of the folded counts are exact without it, but
@@ -41,16 +40,10 @@ pub(crate) async fn fold(store: &PostgresStore) -> Result<()> {
 /// Promotes due requests and folds events. Also returns how long until the next request becomes due.
 async fn promote_and_fold(
     store: &PostgresStore,
-    client: &Object,
+    session: Session<'_>,
 ) -> Result<(Promoted, Option<Duration>)> {
-    let statement = client
-        .prepare_cached(sql!("request/promote_due"))
-        .await
-        .map_err(postgres("request_promote_due"))?;
-    let row = client
-        .query_one(&statement, &[&store.given_now(), &PROMOTE_MAX])
-        .await
-        .map_err(postgres("request_promote_due"))?;
+    let params: &Params<'_> = &[&store.given_now(), &PROMOTE_MAX];
+    let row = session.one(sql!("request/promote_due"), params).await?;
     let promoted = Promoted {
         due: row::count(&row, "due")?,
         folded: row::count(&row, "folded")?,
@@ -68,14 +61,11 @@ async fn promote_and_fold(
 
 pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimOutcome> {
     let client = pool::take(&store.pool, CONTEXT).await?;
-    let statement = client
-        .prepare_cached(sql!("request/claim"))
-        .await
-        .map_err(postgres(CONTEXT))?;
+    let session = client.session();
     let (mut claimed, mut unreadable) = (Claimed::default(), Vec::new());
     for _ in 0..MAX_ROUNDS {
-        claimed.next_due_in = promote_and_fold(store, &client).await?.1;
-        let rows = claim_once(store, &client, &statement, claim).await?;
+        claimed.next_due_in = promote_and_fold(store, session).await?.1;
+        let rows = claim_once(store, session, claim).await?;
         let Some(first) = rows.first() else { break };
         if !first.get::<_, bool>("lock_held") {
             return Ok(ClaimOutcome::LockLost);
@@ -83,7 +73,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         let lost: i64 = first.get("lost_executions");
         let mut requeued = 0;
         if lost > 0 {
-            match requeue_orphaned(&client).await {
+            match requeue_orphaned(session).await {
                 Ok(orphaned) => {
                     requeued = orphaned.len();
                     claimed.orphaned.extend(orphaned);
@@ -118,16 +108,15 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
 
 async fn claim_once(
     store: &PostgresStore,
-    client: &Object,
-    statement: &tokio_postgres::Statement,
+    session: Session<'_>,
     claim: &Claim,
 ) -> Result<Vec<Row>> {
     let batch = claim.batch.min(CLAIM_MAX_BATCH);
     let executions: Vec<Uuid> = (0..batch).map(|_| fresh_id()).collect();
     let lock = claim.lock.as_ref();
-    client
-        .query(
-            statement,
+    session
+        .many(
+            sql!("request/claim"),
             &[
                 &store.given_now(),
                 &i64::from(batch),
@@ -140,14 +129,10 @@ async fn claim_once(
             ],
         )
         .await
-        .map_err(postgres(CONTEXT))
 }
 
-async fn requeue_orphaned(client: &Object) -> Result<Vec<Orphaned>> {
-    let rows = client
-        .query(sql!("request/orphan"), &[])
-        .await
-        .map_err(postgres(CONTEXT))?;
+async fn requeue_orphaned(session: Session<'_>) -> Result<Vec<Orphaned>> {
+    let rows = session.many(sql!("request/orphan"), &[]).await?;
     let orphaned = rows.iter().map(|row| Orphaned {
         request: row::id(row, "id"),
         workspace: row::id(row, "workspace_id"),

@@ -1,19 +1,19 @@
 //! Enqueues requests: one statement; with idempotency keys a transaction that also finds the holders of the keys.
 
-use crate::error::postgres;
 use crate::job::row::JsonIn;
 use crate::lock_wait::LockWait;
 use crate::pool;
 use crate::row::micros;
+use crate::session::Session;
 use crate::store::{PostgresStore, sql};
-use deadpool_postgres::Transaction;
+use crate::transaction::OpenTransaction;
 use leasehold_core::json::{DocumentDigest, check_text_shape};
 use leasehold_core::{DefinitionId, JsonText, RequestId, Timestamp};
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use leasehold_store::{Error, ErrorKind, Result, Turns, run_off_thread};
 use std::collections::{HashMap, HashSet};
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 const CONTEXT: &str = "request_enqueue";
@@ -164,11 +164,7 @@ pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<
         with_keys(store, enqueue, &columns).await?
     } else {
         let client = pool::take(&store.pool, CONTEXT).await?;
-        let statement = client
-            .prepare_cached(sql!("request/enqueue"))
-            .await
-            .map_err(postgres(CONTEXT))?;
-        read(&insert(store, &***client, &statement, enqueue, &columns).await?)
+        read(&insert(store, client.session(), enqueue, &columns).await?)
     };
     let inserted = match outcome {
         Ok(inserted) => inserted,
@@ -200,14 +196,13 @@ type Inserted = std::result::Result<HashMap<RequestId, RequestId>, Enqueued>;
 
 async fn insert(
     store: &PostgresStore,
-    client: &impl GenericClient,
-    statement: &tokio_postgres::Statement,
+    session: Session<'_>,
     enqueue: &Enqueue,
     columns: &Columns<'_>,
 ) -> Result<Vec<Row>> {
-    client
-        .query(
-            statement,
+    session
+        .many(
+            sql!("request/enqueue"),
             &[
                 &store.given_now(),
                 &enqueue.workspace.0,
@@ -225,7 +220,6 @@ async fn insert(
             ],
         )
         .await
-        .map_err(postgres(CONTEXT))
 }
 
 fn read(rows: &[Row]) -> Inserted {
@@ -271,10 +265,10 @@ async fn try_with_keys(
 ) -> Result<Inserted> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     for _ in 0..MAX_TRIES {
-        let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+        let transaction = OpenTransaction::begin(&mut client).await?;
         match insert_or_find(store, &transaction, enqueue, columns).await {
             Ok(Some(Ok(holders))) => {
-                transaction.commit().await.map_err(postgres(CONTEXT))?;
+                transaction.commit().await?;
                 return Ok(Ok(holders));
             }
             Ok(Some(Err(rejected))) => return Ok(Err(rejected)),
@@ -282,7 +276,7 @@ async fn try_with_keys(
             Err(error) if was_kept_meanwhile(&error) => {}
             Err(error) => return Err(error),
         }
-        transaction.rollback().await.map_err(postgres(CONTEXT))?;
+        transaction.rollback().await?;
     }
     let text = "idempotency keys were released repeatedly by concurrent calls".to_owned();
     Err(Error::new(CONTEXT, ErrorKind::Contended(text)))
@@ -304,19 +298,15 @@ fn was_kept_meanwhile(error: &Error) -> bool {
 /// inserting transaction could wait for, so there is no deadlock.
 async fn insert_or_find(
     store: &PostgresStore,
-    transaction: &Transaction<'_>,
+    transaction: &OpenTransaction<'_>,
     enqueue: &Enqueue,
     columns: &Columns<'_>,
 ) -> Result<Option<Inserted>> {
-    let statement = transaction
-        .prepare_cached(sql!("request/enqueue"))
-        .await
-        .map_err(postgres(CONTEXT))?;
     let mut missing: Vec<usize> = (0..columns.ids.len()).collect();
     let mut cleared = false;
     loop {
         let rest = columns.only(&missing);
-        let rows = insert(store, &**transaction, &statement, enqueue, &rest).await?;
+        let rows = insert(store, transaction.session(), enqueue, &rest).await?;
         if let Err(problem) = read(&rows) {
             return Ok(Some(Err(problem)));
         }
@@ -340,20 +330,19 @@ async fn insert_or_find(
                 sql!("request/expire_keys"),
                 &[&store.given_now(), &enqueue.workspace.0, &expired],
             )
-            .await
-            .map_err(postgres(CONTEXT))?;
+            .await?;
         cleared = true;
     }
 }
 
 async fn holders(
     store: &PostgresStore,
-    transaction: &Transaction<'_>,
+    transaction: &OpenTransaction<'_>,
     enqueue: &Enqueue,
     columns: &Columns<'_>,
 ) -> Result<Vec<Row>> {
     transaction
-        .query(
+        .many(
             sql!("request/holders"),
             &[
                 &store.given_now(),
@@ -364,7 +353,6 @@ async fn holders(
             ],
         )
         .await
-        .map_err(postgres(CONTEXT))
 }
 
 /// Returns the holder of each request's key, or a conflict if a key is held with other params; none if a key has no holder.

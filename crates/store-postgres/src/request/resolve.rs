@@ -5,7 +5,7 @@ use crate::lock_wait::BRIEF_PAUSES;
 use crate::row::{self, maybe_id, maybe_named, micros};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
-use leasehold_core::{FailureReason, RequestId, RequestStatus};
+use leasehold_core::{FailureReason, Named, RequestId, RequestStatus};
 use leasehold_store::Result;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{
@@ -81,7 +81,7 @@ async fn mark(store: &PostgresStore, owner: &str, claims: &[ClaimRef]) -> Result
         .map(
             |claim| match (moved.get(&claim.request), states.get(&claim.request)) {
                 (Some(marked), _) => *marked,
-                (None, Some(state)) if state.status.is_finished() => Dispatched::AlreadyFinished,
+                (None, Some(state)) if state.is_finished() => Dispatched::AlreadyFinished,
                 (None, Some(state))
                     if state.status == RequestStatus::Dispatched && state.token == claim.token =>
                 {
@@ -105,13 +105,17 @@ fn marked(row: &Row) -> Dispatched {
 
 /// The state of a request that was not written.
 struct State {
-    status: RequestStatus,
+    status: Named<RequestStatus>,
     token: i64,
     holder: Option<String>,
     marked: Dispatched,
 }
 
 impl State {
+    fn is_finished(&self) -> bool {
+        self.status.known().is_some_and(RequestStatus::is_finished)
+    }
+
     /// Whether the owner still holds this claim. Then the row was locked.
     fn is_held(&self, owner: &str, claim: ClaimRef) -> bool {
         self.status == RequestStatus::Claimed

@@ -5,6 +5,8 @@ use leasehold_core::{ExecutionEnd, ExecutionId};
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished, ExecutionStore};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{Claim, ClaimOutcome, RequestStore};
+use leasehold_store::sql::expand;
+use leasehold_store_postgres::INCLUDES;
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::TestDatabase;
 use serde_json::Value;
@@ -24,7 +26,6 @@ const FILL_REQUESTS: &str = include_str!("../sql/claim_cost_fill_requests.sql");
 const SETTLE: &str = include_str!("../sql/claim_cost_settle.sql");
 const PREPARE: &str = include_str!("../sql/claim_cost_prepare.sql");
 const EXPLAIN: &str = include_str!("../sql/claim_cost_explain.sql");
-const FLUSH: &str = include_str!("../sql/claim_cost_flush.sql");
 const TOUCHED: &str = include_str!("../sql/claim_cost_touched.sql");
 const SNAPSHOT: &str = include_str!("../sql/claim_cost_snapshot.sql");
 
@@ -134,7 +135,7 @@ impl MeasuredDatabase {
         client.batch_execute(NO_AUTOVACUUM).await.unwrap();
         client.batch_execute(CONFIGURE).await.unwrap();
         client
-            .batch_execute(&PREPARE.replace("{claim}", CLAIM))
+            .batch_execute(&PREPARE.replace("{claim}", &expand(CLAIM, INCLUDES)))
             .await
             .unwrap();
         Self {
@@ -179,9 +180,11 @@ impl MeasuredDatabase {
         for turn in 0..WARM_UP + MEASURED {
             self.store.request_promote_due().await.unwrap();
             let executions: Vec<ExecutionId> = (0..BATCH).map(|_| fresh_id()).collect();
+            self.client.batch_execute("BEGIN").await.unwrap();
             let before = self.touched().await;
             let explained = explain::read(&self.claim(&executions).await);
             let after = self.touched().await;
+            self.client.batch_execute("COMMIT").await.unwrap();
             if finishing {
                 self.finish(executions).await;
             }
@@ -256,9 +259,8 @@ impl MeasuredDatabase {
         self.client.query_one(&statement, &[]).await.unwrap().get(0)
     }
 
-    /// Returns the buffers touched so far. Reading them is not counted.
+    /// Returns the buffers touched so far, for a difference within one transaction. Reading them is not counted.
     async fn touched(&self) -> i64 {
-        self.client.query_one(FLUSH, &[]).await.unwrap();
         self.client.query_one(TOUCHED, &[]).await.unwrap().get(0)
     }
 }
@@ -281,7 +283,7 @@ async fn fill(client: &Client, count: i64, first: i64, waiting: Waiting) {
 }
 
 async fn connect(database: &TestDatabase) -> Client {
-    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+    let (client, connection) = tokio_postgres::connect(&database.url_in("leasehold"), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);

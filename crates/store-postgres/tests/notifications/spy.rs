@@ -21,9 +21,10 @@ pub(crate) struct NotificationSpy {
 
 impl NotificationSpy {
     pub(crate) async fn new(database: &TestDatabase) -> Self {
-        let (client, mut connection) = tokio_postgres::connect(database.url(), NoTls)
-            .await
-            .unwrap();
+        let (client, mut connection) =
+            tokio_postgres::connect(&database.url_in("leasehold"), NoTls)
+                .await
+                .unwrap();
         let (received, payloads) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let mut messages =

@@ -1,2 +1,2 @@
 -- Returns the last admission number: a claim takes one for each workspace whose turn it ends.
-SELECT last_value FROM admission_number
+SELECT last_value FROM leasehold.admission_number

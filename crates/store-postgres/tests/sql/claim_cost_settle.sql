@@ -2,5 +2,5 @@
 -- ANALYZE also locks the catalogs that all databases of the server share, so it waits for other tests.
 SET lock_timeout = 0;
 ANALYZE;
-SELECT leasehold_fold();
+SELECT leasehold.leasehold_fold();
 ANALYZE;

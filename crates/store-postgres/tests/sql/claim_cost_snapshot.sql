@@ -1,3 +1,3 @@
 -- Opens a transaction that holds a snapshot until it ends.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT count(*) FROM workspace;
+SELECT count(*) FROM leasehold.workspace;

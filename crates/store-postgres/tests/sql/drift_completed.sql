@@ -1,2 +1,2 @@
 -- Completes a request without ending its execution.
-UPDATE workflow_execution_queue SET status = 'COMPLETED', finished_at = now() WHERE id = $1
+UPDATE leasehold.workflow_execution_queue SET status = 'COMPLETED', finished_at = now() WHERE id = $1

@@ -1,2 +1,2 @@
 -- Writes wrong counts for a workspace.
-UPDATE workspace_turn SET dispatched = dispatched + 3, completed = completed - 3 WHERE workspace_id = $1
+UPDATE leasehold.workspace_turn SET dispatched = dispatched + 3, completed = completed - 3 WHERE workspace_id = $1

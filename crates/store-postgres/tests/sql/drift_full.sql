@@ -1,2 +1,2 @@
 -- Marks a workspace as full.
-UPDATE workspace_turn SET has_room = false, ready = false WHERE workspace_id = $1
+UPDATE leasehold.workspace_turn SET has_room = false, ready = false WHERE workspace_id = $1

@@ -1,2 +1,2 @@
 -- Sets held_at_most of a workspace to zero.
-UPDATE workspace_turn SET held_at_most = 0 WHERE workspace_id = $1
+UPDATE leasehold.workspace_turn SET held_at_most = 0 WHERE workspace_id = $1

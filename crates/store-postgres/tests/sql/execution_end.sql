@@ -1,2 +1,2 @@
 -- Ends an execution without updating its request.
-UPDATE workflow_execution SET status = 'COMPLETED', finished_at = now() WHERE id = $1
+UPDATE leasehold.workflow_execution SET status = 'COMPLETED', finished_at = now() WHERE id = $1

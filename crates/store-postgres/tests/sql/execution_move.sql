@@ -1,2 +1,2 @@
 -- Moves an execution to another workspace.
-UPDATE workflow_execution SET workspace_id = $2 WHERE id = $1
+UPDATE leasehold.workflow_execution SET workspace_id = $2 WHERE id = $1

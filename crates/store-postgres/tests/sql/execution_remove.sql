@@ -1,2 +1,2 @@
 -- Deletes an execution.
-DELETE FROM workflow_execution WHERE id = $1
+DELETE FROM leasehold.workflow_execution WHERE id = $1

@@ -1,2 +1,2 @@
 -- Folds the events that committed since the last fold.
-SELECT leasehold_fold()
+SELECT leasehold.leasehold_fold()

@@ -1,2 +1,2 @@
 -- Drops Leasehold's function, but not an overload of the same name.
-DROP FUNCTION leasehold_enqueue(uuid, uuid, jsonb, integer, timestamptz, text, interval, text, text, jsonb)
+DROP FUNCTION leasehold.leasehold_enqueue(uuid, uuid, jsonb, integer, timestamptz, text, interval, text, text, jsonb)

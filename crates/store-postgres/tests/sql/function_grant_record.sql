@@ -1,2 +1,2 @@
 -- Grants another role SELECT on the applied functions.
-GRANT SELECT ON leasehold_function TO pg_read_all_stats
+GRANT SELECT ON leasehold.leasehold_function TO pg_read_all_stats

@@ -2,10 +2,10 @@
 GRANT CREATE, USAGE ON SCHEMA public TO pg_read_all_stats;
 SET ROLE pg_read_all_stats;
 CREATE FUNCTION public.leasehold_check_options(text, jsonb, text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-    RAISE EXCEPTION 'called as %: leasehold_check_options(text, jsonb, text)', current_user;
+    RAISE EXCEPTION 'called as %: leasehold.leasehold_check_options(text, jsonb, text)', current_user;
 END $$;
 CREATE FUNCTION public.leasehold_take_slots(uuid[], integer[], bigint[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-    RAISE EXCEPTION 'called as %: leasehold_take_slots(uuid[], integer[], bigint[])', current_user;
+    RAISE EXCEPTION 'called as %: leasehold.leasehold_take_slots(uuid[], integer[], bigint[])', current_user;
 END $$;
 CREATE FUNCTION public.nextval(text) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
     RAISE EXCEPTION 'called as %: nextval(text)', current_user;

@@ -1,2 +1,2 @@
 -- Gives the state of an execution's graph one node more than its version has.
-UPDATE execution_graph SET state = state || 'w' WHERE execution_id = $1
+UPDATE leasehold.execution_graph SET state = state || 'w' WHERE execution_id = $1

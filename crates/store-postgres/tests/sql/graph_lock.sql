@@ -1,2 +1,2 @@
 -- Locks a graph.
-SELECT execution_id FROM execution_graph WHERE execution_id = $1 FOR UPDATE
+SELECT execution_id FROM leasehold.execution_graph WHERE execution_id = $1 FOR UPDATE

@@ -1,2 +1,2 @@
 -- Returns every request with its status.
-SELECT id, status FROM workflow_execution_queue
+SELECT id, status FROM leasehold.workflow_execution_queue

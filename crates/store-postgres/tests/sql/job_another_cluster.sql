@@ -1,2 +1,2 @@
 -- Simulates rows from another cluster.
-UPDATE job_limit SET cluster = 0
+UPDATE leasehold.job_limit SET cluster = 0

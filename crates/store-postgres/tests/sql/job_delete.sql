@@ -1,2 +1,2 @@
 -- Deletes the row of a job and nothing else, as an operator may.
-DELETE FROM job WHERE id = $1
+DELETE FROM leasehold.job WHERE id = $1

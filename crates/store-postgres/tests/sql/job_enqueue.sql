@@ -1,2 +1,2 @@
 -- Enqueues a job with the SQL function.
-SELECT leasehold_job_enqueue('mail', 'send', $1::json) AS id
+SELECT leasehold.leasehold_job_enqueue('mail', 'send', $1::json) AS id

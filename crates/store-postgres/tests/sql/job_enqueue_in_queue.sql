@@ -1,2 +1,2 @@
 -- Enqueues a job in the queue $1.
-SELECT leasehold_job_enqueue($1, 'send') AS id
+SELECT leasehold.leasehold_job_enqueue($1, 'send') AS id

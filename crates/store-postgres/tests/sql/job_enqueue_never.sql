@@ -1,2 +1,2 @@
 -- Enqueues a job with an infinite run_at.
-SELECT leasehold_job_enqueue('mail', 'send', '{}', run_at => 'infinity')
+SELECT leasehold.leasehold_job_enqueue('mail', 'send', '{}', run_at => 'infinity')

@@ -1,2 +1,2 @@
 -- Enqueues a job of another queue.
-SELECT leasehold_job_enqueue('other', 'send')
+SELECT leasehold.leasehold_job_enqueue('other', 'send')

@@ -1,2 +1,2 @@
 -- Enqueues a job with options.
-SELECT leasehold_job_enqueue('mail', 'send', options => $1)::text AS id
+SELECT leasehold.leasehold_job_enqueue('mail', 'send', options => $1)::text AS id

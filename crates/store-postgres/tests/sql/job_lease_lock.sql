@@ -1,2 +1,2 @@
 -- Locks a page of leases.
-SELECT token FROM job_lease FOR UPDATE
+SELECT token FROM leasehold.job_lease FOR UPDATE

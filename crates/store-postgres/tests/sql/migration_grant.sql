@@ -1,2 +1,2 @@
 -- Grants another role SELECT on the applied migrations.
-GRANT SELECT ON leasehold_migration TO pg_read_all_stats
+GRANT SELECT ON leasehold.leasehold_migration TO pg_read_all_stats

@@ -1,2 +1,2 @@
 -- Prunes every completed request, as the pruner does.
-SELECT pruned FROM leasehold_prune_requests('infinity', NULL, NULL, NULL, 500)
+SELECT pruned FROM leasehold.leasehold_prune_requests('infinity', NULL, NULL, NULL, 500)

@@ -1,2 +1,2 @@
 -- Returns the ids of the two queues.
-SELECT (SELECT id FROM queue WHERE name = 'large') AS large, (SELECT id FROM queue WHERE name = 'small') AS small
+SELECT (SELECT id FROM leasehold.queue WHERE name = 'large') AS large, (SELECT id FROM leasehold.queue WHERE name = 'small') AS small

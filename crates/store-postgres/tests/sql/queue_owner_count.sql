@@ -1,2 +1,2 @@
 -- Counts the queues of a workspace.
-SELECT count(*) FROM queue WHERE owner_id = $1
+SELECT count(*) FROM leasehold.queue WHERE owner_id = $1

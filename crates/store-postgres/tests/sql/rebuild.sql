@@ -1,2 +1,2 @@
 -- Recounts all requests.
-SELECT leasehold_rebuild()
+SELECT leasehold.leasehold_rebuild()

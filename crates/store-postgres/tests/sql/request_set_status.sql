@@ -1,2 +1,2 @@
 -- Updates only the status.
-UPDATE workflow_execution_queue SET status = $2 WHERE id = $1
+UPDATE leasehold.workflow_execution_queue SET status = $2 WHERE id = $1

@@ -1,2 +1,2 @@
 -- Expires every lock.
-UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP)
+UPDATE leasehold.shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP)

@@ -1,2 +1,2 @@
 -- Releases a lock as ShedLock does.
-UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) WHERE name = $1 AND locked_by = $2
+UPDATE leasehold.shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) WHERE name = $1 AND locked_by = $2

@@ -1,2 +1,2 @@
 -- Locks the table of workspaces until the transaction ends.
-LOCK TABLE workspace IN ACCESS EXCLUSIVE MODE
+LOCK TABLE leasehold.workspace IN ACCESS EXCLUSIVE MODE

@@ -1,2 +1,2 @@
 -- Locks the turn of a workspace.
-SELECT workspace_id FROM workspace_turn WHERE workspace_id = $1 FOR UPDATE
+SELECT workspace_id FROM leasehold.workspace_turn WHERE workspace_id = $1 FOR UPDATE

@@ -1,2 +1,2 @@
 -- Deletes the turn row.
-DELETE FROM workspace_turn WHERE workspace_id = $1
+DELETE FROM leasehold.workspace_turn WHERE workspace_id = $1

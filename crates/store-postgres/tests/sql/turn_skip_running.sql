@@ -1,2 +1,2 @@
 -- Moves oldest_admission past the RUNNING executions.
-UPDATE workspace_turn SET oldest_admission = 1000000 WHERE workspace_id = $1
+UPDATE leasehold.workspace_turn SET oldest_admission = 1000000 WHERE workspace_id = $1

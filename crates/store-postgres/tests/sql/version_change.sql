@@ -1,2 +1,2 @@
 -- Changes a published version.
-UPDATE workflow_definition_version SET body = '{}' WHERE workspace_id = $1
+UPDATE leasehold.workflow_definition_version SET body = '{}' WHERE workspace_id = $1

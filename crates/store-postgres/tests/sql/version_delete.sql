@@ -1,2 +1,2 @@
 -- Deletes a version.
-DELETE FROM workflow_definition_version WHERE id = $1
+DELETE FROM leasehold.workflow_definition_version WHERE id = $1

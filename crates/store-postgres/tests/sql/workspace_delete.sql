@@ -1,2 +1,2 @@
 -- Marks a workspace as deleted.
-UPDATE workspace SET deleted_at = now() WHERE id = $1
+UPDATE leasehold.workspace SET deleted_at = now() WHERE id = $1

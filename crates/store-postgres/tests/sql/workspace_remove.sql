@@ -1,2 +1,2 @@
 -- Deletes the row of a workspace.
-DELETE FROM workspace WHERE id = $1
+DELETE FROM leasehold.workspace WHERE id = $1

@@ -1,2 +1,2 @@
 -- Sets the plan, without an override.
-UPDATE workspace SET plan = $2, limit_override = NULL WHERE id = $1
+UPDATE leasehold.workspace SET plan = $2, limit_override = NULL WHERE id = $1

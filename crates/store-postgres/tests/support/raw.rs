@@ -5,7 +5,7 @@ use tokio_postgres::{Client, NoTls};
 
 /// Connects; the connection ends with the client.
 pub(crate) async fn connect(database: &TestDatabase) -> Client {
-    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+    let (client, connection) = tokio_postgres::connect(&database.url_in("leasehold"), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);

@@ -1,2 +1,2 @@
 -- Lists the applied migrations, in order.
-SELECT number, name, checksum FROM leasehold_migration ORDER BY number
+SELECT number, name, checksum, compatible_from, applied_by FROM leasehold_migration ORDER BY number

@@ -105,7 +105,7 @@ fn apply_lease(leases: &QueueLeases, job: &mut Job) -> Result<(), Fault> {
         return Ok(());
     };
     let page = &leases.pages[*page];
-    job.status = JobStatus::Running;
+    job.status = JobStatus::Running.into();
     job.attempts = entry.attempt;
     job.token = page.token;
     job.claimed_by = Some(page.worker.clone());

@@ -5,7 +5,7 @@ use crate::request::event::RequestRef;
 use crate::row::{Columns, Text, blob, later};
 use crate::session::Session;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
-use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus};
+use leasehold_core::{ExecutionId, FailureReason, Named, RequestId, RequestStatus};
 use leasehold_store::ErrorKind;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{
@@ -60,13 +60,12 @@ pub(crate) fn dispatched(
         }
         return Ok(found.dispatched());
     }
-    Ok(match found.status {
+    Ok(match found.status.known() {
         // Finished, whichever dispatcher claimed it last.
-        RequestStatus::Completed | RequestStatus::Failed => Dispatched::AlreadyFinished,
-        RequestStatus::Dispatched if found.token == claim.token => found.dispatched(),
-        RequestStatus::Dispatched | RequestStatus::Pending | RequestStatus::Claimed => {
-            Dispatched::LeaseLost
-        }
+        Some(RequestStatus::Completed | RequestStatus::Failed) => Dispatched::AlreadyFinished,
+        Some(RequestStatus::Dispatched) if found.token == claim.token => found.dispatched(),
+        Some(RequestStatus::Dispatched | RequestStatus::Pending | RequestStatus::Claimed)
+        | None => Dispatched::LeaseLost,
     })
 }
 
@@ -229,7 +228,7 @@ fn recover_one(session: &Session<'_>, by: &str, request: RequestId) -> Result<Re
 /// The state of a claimed request.
 struct ClaimState {
     subject: RequestRef,
-    status: RequestStatus,
+    status: Named<RequestStatus>,
     claimed_by: Option<String>,
     /// Fencing token of the last claim.
     token: i64,

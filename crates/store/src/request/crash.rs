@@ -1,7 +1,8 @@
 //! Crashes of processes that were computing inputs of requests: parameters and outcomes.
 
 use leasehold_core::{
-    Crashes, DefinitionId, ExecutionId, JsonText, RequestId, RequestStatus, VersionId, WorkspaceId,
+    Crashes, DefinitionId, ExecutionId, JsonText, Named, RequestId, RequestStatus, VersionId,
+    WorkspaceId,
 };
 
 /// The `last_error` of a request whose input a process was computing when it crashed.
@@ -37,7 +38,7 @@ pub struct CrashedRequest {
     /// Its execution.
     pub execution: ExecutionId,
     /// PENDING, CLAIMED or DISPATCHED.
-    pub status: RequestStatus,
+    pub status: Named<RequestStatus>,
     /// Higher is served first.
     pub priority: i16,
     /// The params, as a claim returns them; null if they cannot be read.

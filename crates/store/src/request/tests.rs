@@ -1,6 +1,7 @@
 //! Tests of reading a request.
 
 use super::*;
+use crate::record::Column;
 use leasehold_core::JsonText;
 use std::fmt::Display;
 use uuid::Uuid;
@@ -32,14 +33,17 @@ impl RecordRow for Row {
     fn invalid(&self, _: &str, _: &dyn Display) {}
 }
 
+fn failure_reason(row: &Row) -> std::result::Result<Option<Named<FailureReason>>, ()> {
+    Column::read(row, "failure_reason")
+}
+
 #[test]
-fn only_an_unknown_reason_reads_as_none() {
+fn unknown_reason_is_read_as_text() {
     let known = failure_reason(&Row(Ok(Some("timed_out"))));
-    assert_eq!(known, Ok(Some(FailureReason::TimedOut)));
-    assert_eq!(
-        failure_reason(&Row(Ok(Some("of_a_newer_program")))),
-        Ok(None)
-    );
+    assert_eq!(known, Ok(Some(FailureReason::TimedOut.into())));
+    let newer = Named::Unknown("of_a_newer_program".into());
+    let read = failure_reason(&Row(Ok(Some("of_a_newer_program"))));
+    assert_eq!(read, Ok(Some(newer)));
     assert_eq!(failure_reason(&Row(Ok(None))), Ok(None));
     assert_eq!(failure_reason(&Row(Err(()))), Err(()), "no such column");
 }

@@ -1,2 +1,2 @@
 -- Enqueues the confirmation of an order in the current transaction.
-SELECT leasehold_job_enqueue(queue => $1, kind => 'confirm', payload => $2)
+SELECT leasehold.leasehold_job_enqueue(queue => $1, kind => 'confirm', payload => $2)

@@ -45,7 +45,7 @@ impl JobDatabase {
     /// Creates a database that does not record changes.
     pub(crate) async fn without_history() -> Self {
         let database = postgres::database().await;
-        let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+        let (client, connection) = tokio_postgres::connect(&database.url_in("leasehold"), NoTls)
             .await
             .unwrap();
         tokio::spawn(connection);

@@ -202,7 +202,7 @@ fn assert_ended(job: &Job, seen: &mut [bool]) {
     let number: u32 = job.payload.read().unwrap();
     let before = std::mem::replace(&mut seen[number as usize], true);
     assert!(!before, "{number} is listed twice");
-    let end = (job.status, job.attempts);
+    let end = (job.status.known().unwrap(), job.attempts);
     assert_eq!(end, JobPlan::of(number).end(), "{number}: {job:?}");
     assert!(job.finished_at.is_some() && job.claimed_by.is_none());
 }

@@ -171,7 +171,7 @@ async fn sqlite_jobs_of_a_killed_process_run_after_restart() {
     let store = open();
     for id in &jobs {
         let job = store.job_get(*id).await.unwrap().unwrap();
-        assert_eq!((job.status, job.attempts), (JobStatus::Completed, 2));
+        assert_eq!((job.status, job.attempts), (JobStatus::Completed.into(), 2));
     }
     drop(store);
     let claims = last_claims(&file);

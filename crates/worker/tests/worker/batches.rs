@@ -170,7 +170,7 @@ async fn result_is_written_once_if_the_answer_is_lost(on: BackendKind) {
     let id = env.enqueue("send", json!(null)).await;
     until("the lease is gone", async || worker.stats().lost == 1).await;
     let job = env.job(id).await;
-    assert_eq!((job.status, job.attempts), (JobStatus::Completed, 1));
+    assert_eq!((job.status, job.attempts), (JobStatus::Completed.into(), 1));
     assert_eq!(done.load(Ordering::SeqCst), 1);
     worker.stop().await;
 }

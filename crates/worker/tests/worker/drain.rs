@@ -105,7 +105,7 @@ async fn handler_can_snooze_when_the_worker_stops(on: BackendKind) {
     let stats = worker.stop().await;
     assert_eq!(stats.snoozed, 1);
     let job = env.job(id).await;
-    assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
+    assert_eq!((job.status, job.attempts), (JobStatus::Queued.into(), 0));
     assert_eq!(job.progress.unwrap().as_str(), "\"half\"");
 }
 
@@ -117,7 +117,7 @@ async fn drain_timeout_cancels_the_handler_and_returns_its_job(on: BackendKind) 
     let stats = worker.stop().await;
     assert_eq!((stats.returned, stats.abandoned), (1, 0));
     let job = env.job(id).await;
-    assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
+    assert_eq!((job.status, job.attempts), (JobStatus::Queued.into(), 0));
 }
 
 async fn result_within_the_cancel_grace_counts(on: BackendKind) {
@@ -156,7 +156,7 @@ async fn claim_under_way_at_shutdown_is_returned(on: BackendKind) {
     assert_eq!((stats.claimed, stats.returned), (1, 1));
     assert_eq!(started.load(Ordering::SeqCst), 0);
     let job = env.job(id).await;
-    assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
+    assert_eq!((job.status, job.attempts), (JobStatus::Queued.into(), 0));
 }
 
 /// Adds a permit when it is dropped.

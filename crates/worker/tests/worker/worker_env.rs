@@ -106,7 +106,7 @@ impl WorkerEnv {
     }
 
     pub(crate) async fn status(&self, id: JobId) -> JobStatus {
-        self.job(id).await.status
+        self.job(id).await.status.known().unwrap()
     }
 
     /// Waits until the job has this status, and returns it.

@@ -227,7 +227,7 @@ impl Jobs {
             id,
             queue: row.new.queue.clone(),
             kind: row.new.kind.clone(),
-            status: row.status,
+            status: row.status.into(),
             priority: row.new.priority,
             payload: row.new.payload.clone(),
             run_at: row.run_at,

@@ -13,7 +13,7 @@ CREATE TABLE test_change (
     max_running integer
 );
 
-CREATE FUNCTION test_record_page() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION test_record_page() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     page job_lease := CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
 BEGIN
@@ -27,7 +27,7 @@ $$;
 CREATE TRIGGER test_record_page AFTER INSERT OR UPDATE OR DELETE ON job_lease
     FOR EACH ROW EXECUTE FUNCTION test_record_page();
 
-CREATE FUNCTION test_record_queue_limit() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION test_record_queue_limit() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO test_change (what, queue_id, max_running) VALUES ('queue_limit', NEW.id, NEW.max_running);
     RETURN NULL;
@@ -37,7 +37,7 @@ $$;
 CREATE TRIGGER test_record_queue_limit AFTER INSERT OR UPDATE ON queue
     FOR EACH ROW EXECUTE FUNCTION test_record_queue_limit();
 
-CREATE FUNCTION test_record_limit() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION test_record_limit() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO test_change (what, max_running) VALUES ('limit', NEW.max_running);
     RETURN NULL;

@@ -1,3 +1,0 @@
--- On PostgreSQL the functions that fold events into workspace_turn, promote due requests and prune finished ones are in
--- sql/functions/; this empty migration keeps the numbers of
--- both stores equal.

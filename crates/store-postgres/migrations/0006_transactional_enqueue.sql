@@ -1,2 +1,0 @@
--- On PostgreSQL the function that enqueues inside the caller's own transaction is in sql/functions/; this empty
--- migration keeps the numbers of both stores equal.

@@ -1,2 +1,0 @@
--- On PostgreSQL the function that notifies a waiting dispatcher is in sql/functions/; this empty migration keeps the numbers
--- of both stores equal.

@@ -1,3 +1,0 @@
--- Index for lists of a workspace's executions, newest first.
-
-CREATE INDEX execution_list ON workflow_execution (workspace_id, admission);

@@ -1,2 +1,0 @@
--- Empty, so that both stores number their migrations alike. PostgreSQL folds appended events into the turn rows with SQL
--- functions; on SQLite triggers update those rows at once.

@@ -1,2 +1,0 @@
--- Empty, so that both stores number their migrations alike. PostgreSQL has a SQL function that enqueues inside the caller's
--- transaction; one process owns a SQLite file, so no other client could call it.

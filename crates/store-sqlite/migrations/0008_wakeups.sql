@@ -1,2 +1,0 @@
--- Empty, so that both stores number their migrations alike. PostgreSQL has a SQL function that notifies a waiting
--- dispatcher; one process owns a SQLite file and notifies its own services.

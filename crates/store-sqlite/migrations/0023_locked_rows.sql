@@ -1,2 +1,0 @@
--- On PostgreSQL deltas are read like events, and lists of a queue have indexes; this empty migration keeps the numbers of
--- both stores equal.
