@@ -87,7 +87,7 @@ impl NamedLock {
     /// Acquires the lock, or extends it if it is held. Returns none if another owner holds it or if it was closed. Runs a statement only
     /// when the lock must be acquired or extended.
     ///
-    /// While another transaction has locked the lock's row in the store, nobody can acquire the lock: its holder keeps it, and the others wait.
+    /// While another transaction has locked the lock's row in the store, no instance can acquire the lock: its holder keeps it, and the others wait.
     pub async fn acquire_or_extend(&self) -> Result<Option<LockToken>> {
         let inner = self.0.clone();
         run_to_completion(async move { inner.acquire_or_extend().await }).await
@@ -167,7 +167,7 @@ impl Inner {
         let acquired = match self.store.lock_acquire(&request).await {
             Err(error) if matches!(error.kind, ErrorKind::Contended(_)) => {
                 if !std::mem::replace(&mut state.is_row_locked, true) {
-                    tracing::warn!(lock = self.name, %error, "row of a free lock is locked in the store; nobody can acquire it");
+                    tracing::warn!(lock = self.name, %error, "row of a free lock is locked in the store; no instance can acquire it");
                 }
                 return Ok(None);
             }

@@ -75,7 +75,7 @@ impl LockStore for PostgresStore {
             )
             .await?;
         let is = |column| record.iter().any(|row| row.get::<_, bool>(column));
-        // While another transaction has locked the row, nobody can acquire the lock, even if its time has passed.
+        // While another transaction has locked the row, no instance can acquire the lock, even if its time has passed.
         match is("names_holder") && (has_waited || !is("is_free")) {
             true => Err(error::busy("lock_extend")),
             false => Ok(false),

@@ -73,7 +73,7 @@ pub(crate) struct Victim {
     pub(crate) tenant: Tenant,
     /// A connection that adds rows which exist only for a moment.
     operator: Client,
-    /// Definitions whose tasks nobody claims: executions of the first time out.
+    /// Definitions whose tasks no worker claims: executions of the first time out.
     overdue: String,
     unserved: String,
     tasks: String,

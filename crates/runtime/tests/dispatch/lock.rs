@@ -236,7 +236,7 @@ async fn only_one_of_two_dispatchers_works() {
     second.stop().await;
 }
 
-/// While a forgotten transaction holds the row, nobody can acquire the lock, so its last holder goes on, also after the lock's time has passed.
+/// While a forgotten transaction holds the row, no instance can acquire the lock, so its last holder goes on, also after the lock's time has passed.
 async fn locked_row_of_the_lock_does_not_stop_dispatch() {
     const LOCK: Duration = Duration::from_secs(2);
     let env = DispatchEnv::new(BackendKind::Postgres).await;

@@ -153,7 +153,7 @@ impl<'a> WorkList<'_, 'a> {
     }
 
     /// Sets aside the claims with locked rows, because one statement may have locked all rows of a tenant: those of the rest of this sequence and of the
-    /// sequences that nobody has begun. If they cannot be found, each waits shortly.
+    /// sequences that are not begun. If they cannot be found, each waits shortly.
     async fn set_aside_locked(
         &self,
         session: Session<'_>,
