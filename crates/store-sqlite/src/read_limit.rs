@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// The limit of reads that may read a whole table, as on PostgreSQL.
 const LONG_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
-/// Reads that may read a whole table or file: nobody waits for them, or an operator does.
+/// Reads that may read a whole table or file: no caller waits for them, except an operator.
 const LONG: [&str; 2] = ["drift_check", "diagnose"];
 /// Instructions of SQLite between two checks: less than a millisecond.
 const CHECK_INTERVAL: i32 = 10_000;

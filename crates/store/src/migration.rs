@@ -125,7 +125,7 @@ impl Migration {
         checksum(self.sql)
     }
 
-    /// Returns its status in a database in which a program of this version applied it, or nobody.
+    /// Returns its status in a database. `applied_by`: the version of the program that applied it; none if it is pending.
     pub fn status(&self, state: MigrationState, applied_by: Option<&str>) -> MigrationStatus {
         MigrationStatus {
             kind: StepKind::Migration,

@@ -1,4 +1,4 @@
-//! A synthetic next version of the program: this one in the process of the test, with migrations and functions that the test applies. Nobody stops it
+//! A synthetic next version of the program: this one in the process of the test, with migrations and functions that the test applies. It is not stopped
 //! when the schema is too new for this program, because the schema is its own.
 
 use crate::TIMEOUT;

@@ -1,4 +1,4 @@
-//! Locked rows of named locks: their holders go on, nobody else takes them over, and renewals of leases do not wait.
+//! Locked rows of named locks: their holders go on, no other instance takes them over, and renewals of leases do not wait.
 
 use super::{lock, open_fixture, promptly, unlock};
 use leasehold_store::ErrorKind;
