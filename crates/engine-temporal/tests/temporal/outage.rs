@@ -8,7 +8,7 @@ use leasehold_engine::{Description, Engine, Error, StartOutcome};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_testkit::{TestTemporal, eventually};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 
 const SHORT: Duration = Duration::from_millis(500);
@@ -69,9 +69,10 @@ async fn engine_reconnects_after_a_server_restart() {
 
 #[tokio::test]
 async fn engine_can_be_created_before_its_server_runs() {
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // A bound socket that does not listen: its port refuses connections and stays reserved.
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = closed.local_addr().unwrap();
-    drop(closed);
     let engine = engine_at(&address.to_string(), WAIT_TIMEOUT, WAIT_TIMEOUT);
     let outcome = engine.start(&order()).await;
     assert!(is_not_reached(&outcome), "{outcome:?}");

@@ -1,10 +1,16 @@
 //! A TCP proxy that can hold back the server's responses, break connections, or stop accepting. Knows no protocol.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// A loopback connection attempt that takes longer than this has found a full backlog.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -13,6 +19,7 @@ enum Mode {
 }
 
 pub(crate) struct Proxy {
+    listener: Arc<TcpListener>,
     address: SocketAddr,
     mode: watch::Sender<Mode>,
     /// The accept loop, which owns all connections.
@@ -21,14 +28,15 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) async fn to(server: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let accepting = Arc::clone(&listener);
         let address = listener.local_addr().unwrap();
         let mode = watch::Sender::new(Mode::Forward);
         let (watched, server) = (mode.subscribe(), server.to_owned());
         let task = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
-                let (client, _) = listener.accept().await.unwrap();
+                let (client, _) = accepting.accept().await.unwrap();
                 let server = TcpStream::connect(&server).await.unwrap();
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
@@ -37,6 +45,7 @@ impl Proxy {
             }
         });
         Self {
+            listener,
             address,
             mode,
             task,
@@ -61,23 +70,25 @@ impl Proxy {
     pub(crate) async fn blackhole_connections(self) -> Blackhole {
         self.task.abort();
         let _ = self.task.await;
-        Blackhole::at(self.address).await
+        Blackhole::of(self.listener).await
     }
 }
 
 /// A port where connecting hangs: its accept backlog is full, so the system drops further connections.
 pub(crate) struct Blackhole {
-    _listener: TcpListener,
+    _listener: Arc<TcpListener>,
     _filling: Vec<TcpStream>,
 }
 
 impl Blackhole {
-    async fn at(address: SocketAddr) -> Self {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_reuseaddr(true).unwrap();
-        socket.bind(address).unwrap();
-        let listener = socket.listen(0).unwrap();
-        let filling = vec![TcpStream::connect(address).await.unwrap()];
+    /// Keeps the socket: a port that is closed and bound again may be taken in between.
+    async fn of(listener: Arc<TcpListener>) -> Self {
+        rustix::net::listen(&listener, 0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut filling = Vec::new();
+        while let Ok(stream) = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+            filling.push(stream.unwrap());
+        }
         Self {
             _listener: listener,
             _filling: filling,

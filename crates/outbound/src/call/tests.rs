@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 mod denied;
 mod http_server;
@@ -412,7 +412,10 @@ async fn connection_errors_and_timeouts_are_retryable() {
         (late.message.as_str(), late.is_retryable),
         ("no response within 0.05 s", true)
     );
-    drop(listener);
+    // A bound socket that does not listen: its port refuses connections and stays reserved.
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/", closed.local_addr().unwrap());
     let gone = outbound.call(&get(&url), SOON).await.unwrap_err();
     assert!(
         gone.message.starts_with("failed to connect") && gone.is_retryable,
