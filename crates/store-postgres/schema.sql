@@ -107,6 +107,57 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION leasehold.leasehold_check_request() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $_$
+DECLARE
+    -- As with CHECK, a rule that is NULL is not violated. OLD is NULL in an INSERT.
+    violated text := CASE
+        WHEN OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id THEN 'request_identity'::text
+        WHEN NEW.status <> ALL ('{PENDING,CLAIMED,DISPATCHED,COMPLETED,FAILED}'::text[]) THEN 'request_status'::text
+        WHEN OLD.status IS DISTINCT FROM NEW.status AND NOT (CASE OLD.status
+            WHEN 'PENDING'::text THEN NEW.status = 'CLAIMED'::text OR (NEW.status = 'FAILED'::text AND NEW.failure_reason = ANY (
+                '{cancelled,workspace_not_found,definition_not_found,version_not_found}'::text[]))
+            WHEN 'CLAIMED'::text THEN NEW.status = ANY ('{DISPATCHED,PENDING,FAILED}'::text[])
+            WHEN 'DISPATCHED'::text THEN NEW.status = ANY ('{COMPLETED,FAILED}'::text[])
+            ELSE OLD.status IS NULL AND NEW.status = 'PENDING'::text END) THEN 'request_transition'::text
+        WHEN (NEW.status = 'PENDING'::text) <> (NEW.due IS NOT NULL) THEN 'request_due'::text
+        WHEN (NEW.status = 'CLAIMED'::text) <> (NEW.claimed_by IS NOT NULL)
+            OR (NEW.status = 'CLAIMED'::text) <> (NEW.lease_expires_at IS NOT NULL) THEN 'request_claim_fields'::text
+        WHEN NEW.status <> 'FAILED'::text AND (NEW.status = 'PENDING'::text) <> (NEW.claimed_at IS NULL)
+            THEN 'request_claimed_at'::text
+        WHEN NEW.status <> 'FAILED'::text
+            AND (NEW.status = ANY ('{DISPATCHED,COMPLETED}'::text[])) <> (NEW.dispatched_at IS NOT NULL)
+            THEN 'request_dispatched_at'::text
+        WHEN NEW.execution_id IS NULL AND NEW.status <> ALL ('{PENDING,FAILED}'::text[]) THEN 'request_execution'::text
+        WHEN (NEW.status = ANY ('{COMPLETED,FAILED}'::text[])) <> (NEW.finished_at IS NOT NULL) THEN 'request_finished'::text
+        WHEN (NEW.status = 'FAILED'::text) <> (NEW.failure_reason IS NOT NULL) OR NEW.failure_reason !~ '^[a-z_]{1,64}$'::text
+            THEN 'request_failure_reason'::text
+        WHEN NEW.dispatch_failures < 0 OR NEW.attempt_count < NEW.dispatch_failures THEN 'request_attempts'::text
+        WHEN NEW.live_redrive_of <> NEW.redrive_of OR (NEW.live_redrive_of IS NOT NULL AND NEW.redrive_of IS NULL)
+            THEN 'request_redrive'::text
+        WHEN NEW.redrive_of IS NOT NULL AND (NEW.live_redrive_of IS NULL) <> (NEW.finished_at IS NOT NULL)
+            THEN 'request_live_redrive'::text
+        WHEN NEW.cancel_requested_at IS NULL AND (NEW.cancel_force OR NEW.cancel_told_at IS NOT NULL) THEN 'request_cancel'::text
+        WHEN NEW.bytes < 0 OR NEW.execution_bytes < 0 THEN 'request_bytes'::text
+        WHEN pg_catalog.num_nulls(NEW.crashes, NEW.crashes_alone, NEW.crashed_process) <> ALL ('{0,3}'::integer[])
+            OR NEW.crashes < 1 OR NEW.crashes_alone < 0 OR NEW.crashes_alone > NEW.crashes THEN 'request_crashes'::text
+        WHEN NEW.priority < -1000 OR NEW.priority > 1000 THEN 'request_priority'::text
+        WHEN NEW.idempotency_key = ''::text OR pg_catalog.length(NEW.idempotency_key) > 255 THEN 'request_key_length'::text
+        -- PostgreSQL accepts times that other programs cannot represent.
+        WHEN NEW.run_at < '0001-01-01 00:00:00+00'::timestamptz OR NEW.run_at >= '9999-01-01 00:00:00+00'::timestamptz
+            THEN 'request_run_at'::text
+        WHEN NEW.dedupe_until >= '9999-01-01 00:00:00+00'::timestamptz THEN 'request_dedupe_until'::text
+    END;
+BEGIN
+    IF violated IS NULL THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'write violates constraint "%" of table "%"', violated, TG_TABLE_NAME
+        USING ERRCODE = 'check_violation', CONSTRAINT = violated, TABLE = TG_TABLE_NAME;
+END
+$_$;
+
 CREATE FUNCTION leasehold.leasehold_check_shortcuts() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
@@ -1980,35 +2031,7 @@ END) STORED,
     idempotency_key text,
     trace_context text,
     last_error text,
-    params jsonb DEFAULT 'null'::jsonb NOT NULL,
-    CONSTRAINT request_attempts CHECK (((dispatch_failures >= 0) AND (attempt_count >= dispatch_failures))),
-    CONSTRAINT request_bytes CHECK (((bytes >= 0) AND (execution_bytes >= 0))),
-    CONSTRAINT request_cancel CHECK (((cancel_requested_at IS NOT NULL) OR ((NOT cancel_force) AND (cancel_told_at IS NULL)))),
-    CONSTRAINT request_claim_fields CHECK ((((status = 'CLAIMED'::text) = (claimed_by IS NOT NULL)) AND ((status = 'CLAIMED'::text) = (lease_expires_at IS NOT NULL)))),
-    CONSTRAINT request_claimed_at CHECK (
-CASE status
-    WHEN 'PENDING'::text THEN (claimed_at IS NULL)
-    WHEN 'FAILED'::text THEN true
-    ELSE (claimed_at IS NOT NULL)
-END),
-    CONSTRAINT request_crashes CHECK ((((crashes IS NULL) AND (crashes_alone IS NULL) AND (crashed_process IS NULL)) OR ((crashes >= 1) AND ((crashes_alone >= 0) AND (crashes_alone <= crashes)) AND (crashed_process IS NOT NULL)))),
-    CONSTRAINT request_dedupe_until CHECK ((dedupe_until < '9999-01-01 00:00:00+00'::timestamp with time zone)),
-    CONSTRAINT request_dispatched_at CHECK (
-CASE
-    WHEN (status = ANY (ARRAY['DISPATCHED'::text, 'COMPLETED'::text])) THEN (dispatched_at IS NOT NULL)
-    WHEN (status = 'FAILED'::text) THEN true
-    ELSE (dispatched_at IS NULL)
-END),
-    CONSTRAINT request_due CHECK (((status = 'PENDING'::text) = (due IS NOT NULL))),
-    CONSTRAINT request_execution CHECK (((execution_id IS NOT NULL) OR (status = ANY (ARRAY['PENDING'::text, 'FAILED'::text])))),
-    CONSTRAINT request_failure_reason CHECK ((((status = 'FAILED'::text) = (failure_reason IS NOT NULL)) AND (failure_reason ~ '^[a-z_]{1,64}$'::text))),
-    CONSTRAINT request_finished CHECK (((status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text])) = (finished_at IS NOT NULL))),
-    CONSTRAINT request_key_length CHECK (((length(idempotency_key) >= 1) AND (length(idempotency_key) <= 255))),
-    CONSTRAINT request_live_redrive CHECK (((redrive_of IS NULL) OR ((live_redrive_of IS NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text]))))),
-    CONSTRAINT request_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
-    CONSTRAINT request_redrive CHECK (((live_redrive_of IS NULL) OR (live_redrive_of = redrive_of))),
-    CONSTRAINT request_run_at CHECK (((run_at >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (run_at < '9999-01-01 00:00:00+00'::timestamp with time zone))),
-    CONSTRAINT request_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'DISPATCHED'::text, 'COMPLETED'::text, 'FAILED'::text])))
+    params jsonb DEFAULT 'null'::jsonb NOT NULL
 )
 WITH (fillfactor='80');
 
@@ -2297,19 +2320,9 @@ CREATE TRIGGER execution_takes_slot AFTER INSERT ON leasehold.workflow_execution
 
 CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON leasehold.workflow_execution FOR EACH ROW WHEN (((new.status = 'RUNNING'::text) AND ((old.status <> 'RUNNING'::text) OR (new.admission <> old.admission)))) EXECUTE FUNCTION leasehold.leasehold_execution_updated();
 
-CREATE TRIGGER request_begins_pending BEFORE INSERT ON leasehold.workflow_execution_queue FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION leasehold.leasehold_refuse('request_transition');
-
-CREATE TRIGGER request_identity BEFORE UPDATE ON leasehold.workflow_execution_queue FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id))) EXECUTE FUNCTION leasehold.leasehold_refuse('request_identity');
+CREATE TRIGGER request_is_valid BEFORE INSERT OR UPDATE ON leasehold.workflow_execution_queue FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_check_request();
 
 CREATE TRIGGER request_key_is_free AFTER INSERT ON leasehold.workflow_execution_queue FOR EACH ROW WHEN ((new.idempotency_key IS NOT NULL)) EXECUTE FUNCTION leasehold.leasehold_check_kept_key();
-
-CREATE TRIGGER request_transition BEFORE UPDATE ON leasehold.workflow_execution_queue FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT
-        CASE old.status
-            WHEN 'PENDING'::text THEN ((new.status = 'CLAIMED'::text) OR ((new.status = 'FAILED'::text) AND (new.failure_reason = ANY (ARRAY['cancelled'::text, 'workspace_not_found'::text, 'definition_not_found'::text, 'version_not_found'::text]))))
-            WHEN 'CLAIMED'::text THEN (new.status = ANY (ARRAY['DISPATCHED'::text, 'PENDING'::text, 'FAILED'::text]))
-            WHEN 'DISPATCHED'::text THEN (new.status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text]))
-            ELSE false
-        END))) EXECUTE FUNCTION leasehold.leasehold_refuse('request_transition');
 
 CREATE TRIGGER shedlock_token BEFORE UPDATE ON leasehold.shedlock FOR EACH ROW WHEN (((new.fencing_token = old.fencing_token) AND ((old.locked_at IS DISTINCT FROM new.locked_at) OR ((old.locked_by)::text IS DISTINCT FROM (new.locked_by)::text)))) EXECUTE FUNCTION leasehold.leasehold_shedlock_token();
 

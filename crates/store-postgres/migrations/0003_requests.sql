@@ -51,42 +51,7 @@ CREATE TABLE {schema}.workflow_execution_queue (
     trace_context text,
     last_error text,
     params jsonb NOT NULL DEFAULT 'null',
-    CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id),
-    CONSTRAINT request_status CHECK (status IN ('PENDING', 'CLAIMED', 'DISPATCHED', 'COMPLETED', 'FAILED')),
-    -- PostgreSQL accepts times that other programs cannot represent.
-    CONSTRAINT request_run_at CHECK (run_at >= '0001-01-01 00:00:00+00' AND run_at < '9999-01-01 00:00:00+00'),
-    CONSTRAINT request_dedupe_until CHECK (dedupe_until < '9999-01-01 00:00:00+00'),
-    CONSTRAINT request_priority CHECK (priority BETWEEN -1000 AND 1000),
-    CONSTRAINT request_due CHECK ((status = 'PENDING') = (due IS NOT NULL)),
-    CONSTRAINT request_claim_fields CHECK (
-        (status = 'CLAIMED') = (claimed_by IS NOT NULL) AND (status = 'CLAIMED') = (lease_expires_at IS NOT NULL)
-    ),
-    CONSTRAINT request_claimed_at CHECK (
-        CASE status WHEN 'PENDING' THEN claimed_at IS NULL WHEN 'FAILED' THEN true ELSE claimed_at IS NOT NULL END
-    ),
-    CONSTRAINT request_dispatched_at CHECK (
-        CASE WHEN status IN ('DISPATCHED', 'COMPLETED') THEN dispatched_at IS NOT NULL
-            WHEN status = 'FAILED' THEN true ELSE dispatched_at IS NULL END
-    ),
-    CONSTRAINT request_execution CHECK (execution_id IS NOT NULL OR status IN ('PENDING', 'FAILED')),
-    CONSTRAINT request_finished CHECK ((status IN ('COMPLETED', 'FAILED')) = (finished_at IS NOT NULL)),
-    CONSTRAINT request_failure_reason CHECK (
-        (status = 'FAILED') = (failure_reason IS NOT NULL) AND failure_reason ~ '^[a-z_]{1,64}$'
-    ),
-    CONSTRAINT request_attempts CHECK (dispatch_failures >= 0 AND attempt_count >= dispatch_failures),
-    CONSTRAINT request_redrive CHECK (live_redrive_of IS NULL OR live_redrive_of = redrive_of),
-    CONSTRAINT request_live_redrive CHECK (
-        redrive_of IS NULL OR (live_redrive_of IS NULL) = (status IN ('COMPLETED', 'FAILED'))
-    ),
-    CONSTRAINT request_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
-    CONSTRAINT request_cancel CHECK (
-        cancel_requested_at IS NOT NULL OR (NOT cancel_force AND cancel_told_at IS NULL)
-    ),
-    CONSTRAINT request_bytes CHECK (bytes >= 0 AND execution_bytes >= 0),
-    CONSTRAINT request_crashes CHECK (
-        crashes IS NULL AND crashes_alone IS NULL AND crashed_process IS NULL
-        OR crashes >= 1 AND crashes_alone BETWEEN 0 AND crashes AND crashed_process IS NOT NULL
-    )
+    CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 80);
 
 CREATE INDEX request_line ON {schema}.workflow_execution_queue (workspace_id, rank, created_at, id)
@@ -107,21 +72,8 @@ CREATE INDEX request_cancel_untold ON {schema}.workflow_execution_queue (cancel_
 CREATE UNIQUE INDEX request_one_live_redrive ON {schema}.workflow_execution_queue (live_redrive_of)
     WHERE live_redrive_of IS NOT NULL;
 
-CREATE TRIGGER request_begins_pending BEFORE INSERT ON {schema}.workflow_execution_queue
-    FOR EACH ROW WHEN (NEW.status <> 'PENDING')
-    EXECUTE FUNCTION {schema}.leasehold_refuse('request_transition');
-CREATE TRIGGER request_transition BEFORE UPDATE ON {schema}.workflow_execution_queue
-    FOR EACH ROW WHEN (OLD.status <> NEW.status AND NOT (CASE OLD.status
-        WHEN 'PENDING' THEN NEW.status = 'CLAIMED' OR (NEW.status = 'FAILED' AND NEW.failure_reason IN (
-            'cancelled', 'workspace_not_found', 'definition_not_found', 'version_not_found'))
-        WHEN 'CLAIMED' THEN NEW.status IN ('DISPATCHED', 'PENDING', 'FAILED')
-        WHEN 'DISPATCHED' THEN NEW.status IN ('COMPLETED', 'FAILED')
-        ELSE false END))
-    EXECUTE FUNCTION {schema}.leasehold_refuse('request_transition');
-
-CREATE TRIGGER request_identity BEFORE UPDATE ON {schema}.workflow_execution_queue
-    FOR EACH ROW WHEN (OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id)
-    EXECUTE FUNCTION {schema}.leasehold_refuse('request_identity');
+CREATE TRIGGER request_is_valid BEFORE INSERT OR UPDATE ON {schema}.workflow_execution_queue
+    FOR EACH ROW EXECUTE FUNCTION {schema}.leasehold_check_request();
 
 -- A RUNNING execution holds a slot; slots have no other record.
 CREATE TABLE {schema}.workflow_execution (

@@ -141,6 +141,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_execution_updated",
         "leasehold_shedlock_token",
         "leasehold_check_kept_key",
+        "leasehold_check_request",
     ],
     after_migrations: functions![
         "leasehold_count_running",
