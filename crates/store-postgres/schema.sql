@@ -1,5 +1,44 @@
 CREATE SCHEMA leasehold;
 
+CREATE FUNCTION leasehold.leasehold_adopt_cluster() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'leasehold', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332186);
+    LOCK TABLE "leasehold".workflow_execution_queue, "leasehold".workspace_turn IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE "leasehold".request_event SET xid = '3';
+    UPDATE "leasehold".workspace_turn t
+    SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
+        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
+        has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
+        line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
+        written_by = pg_current_xact_id()
+    FROM "leasehold".workspace w
+    LEFT JOIN (
+        SELECT workspace_id,
+            count(*) FILTER (WHERE status = 'PENDING') AS pending,
+            count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
+            count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
+            count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
+            count(*) FILTER (WHERE status = 'FAILED') AS failed,
+            sum(bytes + coalesce(execution_bytes, 0)) FILTER (WHERE finished_at IS NULL) AS open_bytes
+        FROM "leasehold".workflow_execution_queue GROUP BY workspace_id
+    ) c ON c.workspace_id = w.id
+    WHERE t.workspace_id = w.id;
+    PERFORM setval('"leasehold".admission_number'::regclass, greatest(
+        (SELECT last_value FROM "leasehold".admission_number),
+        (SELECT max(turn) FROM "leasehold".workspace_turn),
+        (SELECT max(admission) FROM "leasehold".workflow_execution)));
+    DELETE FROM "leasehold".workspace_delta;
+    DELETE FROM "leasehold".request_fold;
+    INSERT INTO "leasehold".request_fold (position, round_from)
+    SELECT "leasehold".leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM "leasehold".workspace_turn;
+END
+$$;
+
 CREATE FUNCTION leasehold.leasehold_check_kept_key() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
@@ -386,7 +425,7 @@ BEGIN
         OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
         OR last.round_from > (SELECT last_value FROM "leasehold".admission_number)
     THEN
-        PERFORM "leasehold".leasehold_rebuild();
+        PERFORM "leasehold".leasehold_adopt_cluster();
         RETURN 0;
     END IF;
 
@@ -474,7 +513,7 @@ BEGIN
                 PARTITION BY joins AND turn < last.round_from ORDER BY turn DESC, workspace_id DESC)
             ELSE turn END AS new_turn
         FROM (
-            SELECT *, NOT was_ready AND has_work
+            SELECT *, (anew OR NOT was_ready) AND has_work
                 AND (deleted OR (has_room AND NOT paused AND concurrency_limit > 0)) AS joins
             FROM next
         ) n
@@ -1394,42 +1433,84 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION leasehold.leasehold_rebuild() RETURNS void
+CREATE PROCEDURE leasehold.leasehold_rebuild()
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    counted uuid := '00000000-0000-0000-0000-000000000000'::uuid;
+BEGIN
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    LOOP
+        SELECT w.id INTO counted FROM "leasehold".workspace w WHERE w.id > counted ORDER BY w.id LIMIT 1;
+        EXIT WHEN NOT FOUND;
+        PERFORM "leasehold".leasehold_recount(counted);
+        PERFORM "leasehold".leasehold_notify();
+        COMMIT AND CHAIN;
+    END LOOP;
+END
+$$;
+
+CREATE FUNCTION leasehold.leasehold_recount(of_workspace uuid) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET jit TO 'off'
     AS $$
+DECLARE
+    was_wrong boolean;
 BEGIN
-    PERFORM pg_advisory_xact_lock(7308332186);
-    LOCK TABLE "leasehold".workflow_execution_queue, "leasehold".workspace_turn IN SHARE ROW EXCLUSIVE MODE;
-    UPDATE "leasehold".request_event SET xid = '3';
-    UPDATE "leasehold".workspace_turn t
-    SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
-        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
-        has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
-        line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
-        written_by = pg_current_xact_id()
-    FROM "leasehold".workspace w
-    LEFT JOIN (
-        SELECT workspace_id,
-            count(*) FILTER (WHERE status = 'PENDING') AS pending,
-            count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
-            count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
-            count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
-            count(*) FILTER (WHERE status = 'FAILED') AS failed,
-            sum(bytes + coalesce(execution_bytes, 0)) FILTER (WHERE finished_at IS NULL) AS open_bytes
-        FROM "leasehold".workflow_execution_queue GROUP BY workspace_id
-    ) c ON c.workspace_id = w.id
-    WHERE t.workspace_id = w.id;
-    PERFORM setval('"leasehold".admission_number'::regclass, greatest(
-        (SELECT last_value FROM "leasehold".admission_number),
-        (SELECT max(turn) FROM "leasehold".workspace_turn),
-        (SELECT max(admission) FROM "leasehold".workflow_execution)));
-    DELETE FROM "leasehold".workspace_delta;
-    DELETE FROM "leasehold".request_fold;
-    INSERT INTO "leasehold".request_fold (position, round_from)
-    SELECT "leasehold".leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM "leasehold".workspace_turn;
+    IF current_setting('transaction_isolation'::text) <> 'read committed'::text THEN
+        RAISE EXCEPTION 'leasehold_recount needs isolation level READ COMMITTED, the transaction has %',
+            current_setting('transaction_isolation'::text) USING ERRCODE = 'invalid_transaction_state';
+    END IF;
+    PERFORM pg_advisory_xact_lock(7308332200::bigint);
+    WITH turn AS (
+        SELECT t.pending, t.claimed, t.dispatched, t.completed, t.failed, t.open_bytes FROM "leasehold".workspace_turn t
+        WHERE t.workspace_id = of_workspace ORDER BY t.turn DESC LIMIT 1
+    ), counted AS (
+        SELECT count(*) FILTER (WHERE q.status = 'PENDING') AS pending,
+            count(*) FILTER (WHERE q.status = 'CLAIMED') AS claimed,
+            count(*) FILTER (WHERE q.status = 'DISPATCHED') AS dispatched,
+            count(*) FILTER (WHERE q.status = 'COMPLETED') AS completed,
+            count(*) FILTER (WHERE q.status = 'FAILED') AS failed,
+            coalesce(sum(q.bytes + coalesce(q.execution_bytes, 0)) FILTER (WHERE q.finished_at IS NULL), 0)::bigint AS open_bytes
+        FROM "leasehold".workflow_execution_queue q WHERE q.workspace_id = of_workspace
+    ), fresh AS (
+        SELECT coalesce(sum(d.pending), 0)::bigint AS pending, coalesce(sum(d.claimed), 0)::bigint AS claimed,
+            coalesce(sum(d.dispatched), 0)::bigint AS dispatched, coalesce(sum(d.completed), 0)::bigint AS completed,
+            coalesce(sum(d.failed), 0)::bigint AS failed, coalesce(sum(d.open_bytes), 0)::bigint AS open_bytes
+        FROM (SELECT f.position FROM "leasehold".request_fold f ORDER BY f.id DESC LIMIT 1) f CROSS JOIN LATERAL (
+            SELECT (e.to_status = 'PENDING')::int - (e.from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
+                (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
+                (e.to_status = 'DISPATCHED')::int - (e.from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
+                (e.to_status = 'COMPLETED')::int AS completed, (e.to_status = 'FAILED')::int AS failed, e.bytes AS open_bytes
+            FROM (
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                UNION ALL
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            ) e
+            WHERE e.workspace_id = of_workspace
+            UNION ALL
+            SELECT d.pending, d.claimed, d.dispatched, d.completed, d.failed, d.open_bytes
+            FROM (
+                SELECT * FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+                UNION ALL
+                SELECT * FROM "leasehold".workspace_delta WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            ) d
+            WHERE d.workspace_id = of_workspace
+        ) d
+    )
+    INSERT INTO "leasehold".workspace_delta AS w (workspace_id, anew, pending, claimed, dispatched, completed, failed, open_bytes)
+    SELECT of_workspace, true, c.pending - t.pending - f.pending, c.claimed - t.claimed - f.claimed,
+        c.dispatched - t.dispatched - f.dispatched, c.completed - t.completed - f.completed, c.failed - t.failed - f.failed,
+        c.open_bytes - t.open_bytes - f.open_bytes
+    FROM turn t, counted c, fresh f
+    RETURNING (w.pending, w.claimed, w.dispatched, w.completed, w.failed, w.open_bytes) <> (0::bigint, 0::bigint, 0::bigint, 0::bigint,
+        0::bigint, 0::bigint) INTO was_wrong;
+    RETURN coalesce(was_wrong, false);
 END
 $$;
 

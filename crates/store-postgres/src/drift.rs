@@ -15,7 +15,7 @@ use tokio_postgres::Row;
 
 const CHECK: &str = "drift_check";
 const REPAIR: &str = "drift_repair";
-/// How many requests of a workspace a check or recount reads at most, newest first.
+/// How many requests of a workspace a check reads at most, newest first.
 const MAX_REQUESTS: i64 = 100_000;
 
 #[async_trait]
@@ -160,23 +160,16 @@ async fn repair_turn_row(transaction: &OpenTransaction<'_>, drift: &Drift) -> Re
     Ok(Repaired::Repaired)
 }
 
+/// Counts all requests of the workspace, however many, and records the difference for the next fold. Blocks neither folds nor claims.
 async fn recount(transaction: &OpenTransaction<'_>, drift: &Drift) -> Result<Repaired> {
     let workspace = drift.workspace.0;
-    transaction.many(sql!("drift/lock_fold"), &[]).await?;
-    transaction
-        .many(sql!("drift/lock_turn"), &[&workspace])
+    let row = transaction
+        .one(sql!("drift/recount"), &[&workspace])
         .await?;
-    if !still_exists(transaction, drift).await? {
-        return Ok(Repaired::AlreadyConsistent);
-    }
-    // Claims are blocked meanwhile, so a longer history is not counted. Requests beyond the limit have to be repaired by an operator.
-    let touched = transaction
-        .execute(sql!("drift/recount"), &[&workspace, &MAX_REQUESTS])
-        .await?;
-    Ok(if touched == 0 {
-        Repaired::Skipped
-    } else {
+    Ok(if row.get("was_wrong") {
         Repaired::Repaired
+    } else {
+        Repaired::AlreadyConsistent
     })
 }
 

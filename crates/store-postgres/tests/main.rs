@@ -25,6 +25,7 @@ mod queue_list_cost;
 mod queue_owner;
 mod quota;
 mod read_cost;
+mod rebuild;
 mod recover_cost;
 mod schema;
 mod shedlock;

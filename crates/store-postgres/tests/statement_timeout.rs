@@ -1,4 +1,4 @@
-//! A role or database with a `statement_timeout`: a statement that needs longer, such as a rebuild, is not cancelled.
+//! A role or database with a `statement_timeout`: a statement that needs longer, such as adopting another cluster, is not cancelled.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -15,7 +15,7 @@ const FOLD_LOCK: &str = include_str!("sql/fold_lock.sql");
 const ANOTHER_CLUSTER: &str = include_str!("sql/another_cluster.sql");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rebuild_that_takes_longer_than_the_limit_of_the_role_completes() {
+async fn operation_that_takes_longer_than_the_limit_of_the_role_completes() {
     let database = support::database().await;
     let client = connect(&database).await;
     let (_, name) = database.url().rsplit_once('/').unwrap();

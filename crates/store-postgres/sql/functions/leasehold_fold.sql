@@ -25,7 +25,7 @@ BEGIN
         OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
         OR last.round_from > (SELECT last_value FROM {schema}.admission_number)
     THEN
-        PERFORM {schema}.leasehold_rebuild();
+        PERFORM {schema}.leasehold_adopt_cluster();
         RETURN 0;
     END IF;
 
@@ -113,7 +113,7 @@ BEGIN
                 PARTITION BY joins AND turn < last.round_from ORDER BY turn DESC, workspace_id DESC)
             ELSE turn END AS new_turn
         FROM (
-            SELECT *, NOT was_ready AND has_work
+            SELECT *, (anew OR NOT was_ready) AND has_work
                 AND (deleted OR (has_room AND NOT paused AND concurrency_limit > 0)) AS joins
             FROM next
         ) n

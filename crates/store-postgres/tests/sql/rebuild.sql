@@ -1,2 +1,2 @@
 -- Recounts all requests.
-SELECT leasehold.leasehold_rebuild()
+CALL leasehold.leasehold_rebuild()

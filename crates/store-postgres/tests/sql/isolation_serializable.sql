@@ -1,0 +1,2 @@
+-- Makes every transaction of the session SERIALIZABLE.
+SET default_transaction_isolation = 'serializable'
