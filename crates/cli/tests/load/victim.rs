@@ -26,6 +26,8 @@ const UNSERVED: &str = "unserved";
 /// Requests that the tenant has open at once; more than it may run.
 const OPEN: usize = 8;
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Longer than the test at full size: one job with a note stays claimed.
+const LEASE_MS: u64 = 3_600_000;
 
 /// A table, and which of its rows are locked.
 pub(crate) type Kind = (&'static str, &'static str);
@@ -279,7 +281,7 @@ impl WorkerLoop {
     }
 
     async fn claim(&self, max: usize) -> Vec<Value> {
-        let claim = json!({ "max": max, "lease_ms": 600_000, "wait_ms": 0 });
+        let claim = json!({ "max": max, "lease_ms": LEASE_MS, "wait_ms": 0 });
         let claimed = self.call(&format!("/v1/queues/{QUEUE}/claim"), claim).await;
         let claimed = claimed.and_then(|answer| answer["jobs"].as_array().cloned());
         claimed.unwrap_or_default()
@@ -297,7 +299,7 @@ impl WorkerLoop {
             if self.held.is_empty() {
                 continue;
             }
-            let renewal = json!({ "claims": self.held, "lease_ms": 600_000 });
+            let renewal = json!({ "claims": self.held, "lease_ms": LEASE_MS });
             if let Some(renewed) = self.call("/v1/jobs/renew", renewal).await {
                 let kept =
                     ["held", "busy"].map(|field| renewed[field].as_array().map_or(0, Vec::len));
