@@ -312,10 +312,7 @@ async fn invalid_request_is_rejected_with_the_name_of_the_constraint() {
             "request_failure_reason",
         ),
         ("dispatch_failures = -1", "request_attempts"),
-        (
-            "dispatch_failures = attempt_count + 1",
-            "request_attempts",
-        ),
+        ("dispatch_failures = attempt_count + 1", "request_attempts"),
         ("live_redrive_of = gen_random_uuid()", "request_redrive"),
         ("redrive_of = gen_random_uuid()", "request_live_redrive"),
         ("cancel_force = true", "request_cancel"),
@@ -334,10 +331,7 @@ async fn invalid_request_is_rejected_with_the_name_of_the_constraint() {
         ("priority = 1001", "request_priority"),
         ("priority = -1001", "request_priority"),
         ("idempotency_key = ''", "request_key_length"),
-        (
-            "idempotency_key = repeat('x', 256)",
-            "request_key_length",
-        ),
+        ("idempotency_key = repeat('x', 256)", "request_key_length"),
         ("run_at = '-infinity'", "request_run_at"),
         ("run_at = 'infinity'", "request_run_at"),
         ("dedupe_until = 'infinity'", "request_dedupe_until"),

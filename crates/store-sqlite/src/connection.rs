@@ -2,6 +2,7 @@
 
 use crate::error::Fault;
 use crate::options::SqliteOptions;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
@@ -53,6 +54,8 @@ fn configure(connection: &Connection, cache_kib: u32) -> Result<(), Fault> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     // A negative value is in KiB, a positive one in pages.
     connection.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
+    // Without it, SQLite compiles a statement again for each new value that could make a partial index usable.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
     Ok(())
 }

@@ -35,6 +35,8 @@ pub struct Cost {
     pub scanned: u64,
     /// Sorts without an index.
     pub sorts: u64,
+    /// Statements that SQLite compiled again.
+    pub recompiled: u64,
     /// Statements run.
     pub statements: u64,
 }
@@ -243,6 +245,7 @@ impl<'c> Session<'c> {
         cost.steps += status(StatementStatus::VmStep);
         cost.scanned += status(StatementStatus::FullscanStep);
         cost.sorts += status(StatementStatus::Sort);
+        cost.recompiled += status(StatementStatus::RePrepare);
         cost.statements += 1;
         self.cost.set(cost);
     }

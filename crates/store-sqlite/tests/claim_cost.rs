@@ -51,7 +51,7 @@ impl TestEnv {
         let claimed = self.f.claim(BATCH).await;
         assert_eq!(claimed.requests.len(), BATCH as usize);
         let cost = self.store.claim_cost();
-        assert_eq!((cost.scanned, cost.sorts), (0, 0));
+        assert_eq!((cost.scanned, cost.sorts, cost.recompiled), (0, 0, 0));
         cost.steps
     }
 }

@@ -46,7 +46,7 @@ async fn claim(store: &SqliteStore, complete: bool) -> u64 {
     let claimed = store.job_claim(&claim).await.unwrap().jobs;
     assert_eq!(claimed.len(), BATCH as usize);
     let cost = store.claim_cost();
-    assert_eq!((cost.scanned, cost.sorts), (0, 0));
+    assert_eq!((cost.scanned, cost.sorts, cost.recompiled), (0, 0, 0));
     if complete {
         let end = |job: &leasehold_core::job::ClaimedJob| JobFinish {
             claim: job.claim(),

@@ -9,6 +9,7 @@ use leasehold_store::{ErrorKind, MigrationState, SchemaStore};
 use leasehold_store_sqlite::{INCLUDES, MIGRATIONS, SqliteOptions, SqliteStore, migration_script};
 use leasehold_testkit::TempDir;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +26,10 @@ async fn migrated() -> (TempDir, SqliteStore, Connection) {
     let store = SqliteStore::open(&file, &SqliteOptions::default()).unwrap();
     store.schema_migrate().await.unwrap();
     let connection = Connection::open(&file).unwrap();
+    // As the store's own connections: plans do not depend on bound values.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .unwrap();
     (dir, store, connection)
 }
 
