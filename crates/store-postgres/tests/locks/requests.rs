@@ -137,14 +137,18 @@ async fn many_cancels_of_a_locked_request_leave_connections_for_others() {
 
 #[tokio::test]
 async fn pruning_leaves_out_requests_with_locked_rows() {
-    for table in ["workflow_execution", "request_event"] {
+    for table in ["workflow_execution", "workflow_execution_queue"] {
         let (f, operator) = open_fixture().await;
         let t = f.workspace(10).await;
         let mut ended = Vec::new();
         for _ in 0..5 {
             ended.push(f.enqueue_completed(&t).await);
         }
-        let condition = format!("request_id = '{}'", ended[1].id);
+        let column = match table {
+            "workflow_execution" => "request_id",
+            _ => "id",
+        };
+        let condition = format!("{column} = '{}'", ended[1].id);
         lock(&operator, table, &condition).await;
         let prune = Prune {
             completed_before: Some(f.now() + Duration::from_secs(1)),
