@@ -10,6 +10,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     LOCK TABLE "leasehold".workflow_execution_queue, "leasehold".workspace_turn IN SHARE ROW EXCLUSIVE MODE;
     UPDATE "leasehold".request_event SET xid = '3';
+    UPDATE "leasehold".event_partition SET sealed = '3' WHERE sealed IS NOT NULL;
     UPDATE "leasehold".workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
         completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
@@ -113,14 +114,15 @@ BEGIN
             || '": ['::text || (own_requests + 1::bigint)::text || ', '::text || (own_bytes + added)::text || ']}'::text)::jsonb)::text, true);
     ELSE
         SELECT coalesce(sum(e.pending), 0)::bigint AS pending, coalesce(sum(e.bytes), 0)::bigint AS bytes INTO late
-        FROM (SELECT position FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
+        FROM (SELECT position, events_from FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
             SELECT workspace_id, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
                 bytes
             FROM (
-                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
+                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
                 UNION ALL
                 SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
             ) fresh
             UNION ALL
             SELECT workspace_id, pending, open_bytes FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
@@ -376,6 +378,133 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION leasehold.leasehold_event_advance(retention interval) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'leasehold', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET lock_timeout TO '200ms'
+    AS $$
+DECLARE
+    last "leasehold".request_fold;
+    newest "leasehold".event_partition;
+    current_number bigint;
+    ended bigint[];
+    folded bigint;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(7308332201::bigint) THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO newest FROM "leasehold".event_partition ORDER BY number DESC LIMIT 1;
+    IF retention IS NOT NULL AND newest.begun_at <= clock_timestamp() - greatest('1 hour'::interval, retention / 8::double precision)
+        AND EXISTS (SELECT FROM pg_inherits i
+            WHERE i.inhrelid = pg_catalog.to_regclass('"leasehold".request_event_'::text || (newest.number + 1::bigint)::text)::oid)
+    THEN
+        PERFORM setval('"leasehold".request_event_id_seq'::regclass, greatest(s.last_value, (newest.number + 1::bigint) << 40))
+        FROM "leasehold".request_event_id_seq s;
+    END IF;
+    SELECT s.last_value >> 40 INTO current_number FROM "leasehold".request_event_id_seq s;
+    IF current_number > newest.number THEN
+        INSERT INTO "leasehold".event_partition (number, begun_at, writers)
+        SELECT current_number, clock_timestamp(), ARRAY(
+            SELECT DISTINCT l.virtualtransaction FROM pg_locks l
+            WHERE l.relation = '"leasehold".request_event'::regclass::oid AND l.mode = 'RowExclusiveLock'
+                AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()));
+    END IF;
+    IF EXISTS (SELECT FROM "leasehold".event_partition p WHERE p.sealed IS NULL) THEN
+        SELECT array_agg(p.number) INTO ended FROM "leasehold".event_partition p WHERE p.sealed IS NULL
+            AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.virtualtransaction = ANY (p.writers));
+        UPDATE "leasehold".event_partition SET sealed = pg_snapshot_xmax(pg_current_snapshot()), writers = '{}' WHERE number = ANY (ended);
+    END IF;
+    SELECT p.number << 40 INTO folded FROM "leasehold".event_partition p WHERE p.sealed IS NOT NULL ORDER BY p.number DESC LIMIT 1;
+    SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
+    IF folded > last.events_from THEN
+        BEGIN
+            PERFORM pg_advisory_xact_lock(7308332186::bigint);
+        EXCEPTION WHEN lock_not_available THEN
+            RETURN true;
+        END;
+        PERFORM "leasehold".leasehold_fold();
+        SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
+        INSERT INTO "leasehold".request_fold (position, cluster, parked, round_from, events_from)
+        VALUES (last.position, last.cluster, last.parked, last.round_from, folded);
+        DELETE FROM "leasehold".request_fold WHERE id = last.id AND xmax = '0';
+        last.events_from := folded;
+    END IF;
+    DELETE FROM "leasehold".event_partition WHERE retention IS NOT NULL AND number < (
+        SELECT max(p.number) FROM "leasehold".event_partition p
+        WHERE p.sealed IS NOT NULL AND p.begun_at < clock_timestamp() - greatest(retention, '1 hour'::interval) AND p.number << 40 <= last.events_from);
+    RETURN true;
+END
+$$;
+
+CREATE FUNCTION leasehold.leasehold_event_tables() RETURNS TABLE(detach text)
+    LANGUAGE plpgsql
+    SET search_path TO 'leasehold', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET lock_timeout TO '200ms'
+    AS $_$
+DECLARE
+    first_kept bigint;
+    ahead bigint;
+    name text;
+    has_rows boolean;
+    create_table text;
+    attach text;
+    part record;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332201::bigint);
+    SELECT min(p.number) INTO first_kept FROM "leasehold".event_partition p;
+    SELECT greatest((SELECT max(p.number) FROM "leasehold".event_partition p), s.last_value >> 40) + 1::bigint INTO ahead
+    FROM "leasehold".request_event_id_seq s;
+    FOR wanted IN first_kept .. ahead + 8::bigint LOOP
+        name := '"leasehold".request_event_'::text || wanted::text;
+        CONTINUE WHEN EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = pg_catalog.to_regclass(name)::oid);
+        create_table := pg_catalog.format('CREATE TABLE %s (LIKE "leasehold".request_event INCLUDING ALL EXCLUDING IDENTITY,'
+            ' CONSTRAINT request_event_ids CHECK (id >= %s AND id < %s))'::text, name, wanted::bigint << 40, (wanted + 1)::bigint << 40);
+        attach := pg_catalog.format('ALTER TABLE "leasehold".request_event ATTACH PARTITION %1$s FOR VALUES FROM (%2$s) TO (%3$s);'
+            ' ALTER TABLE %1$s DROP CONSTRAINT IF EXISTS request_event_ids'::text, name, wanted::bigint << 40, (wanted + 1)::bigint << 40);
+        IF pg_catalog.to_regclass(name) IS NULL THEN
+            EXECUTE create_table;
+        END IF;
+        CONTINUE WHEN wanted > ahead;
+        BEGIN
+            EXECUTE attach;
+        EXCEPTION WHEN datatype_mismatch THEN
+            EXECUTE pg_catalog.format('SELECT EXISTS (SELECT FROM %s)'::text, name) INTO has_rows;
+            IF has_rows THEN
+                RAISE;
+            END IF;
+            EXECUTE pg_catalog.format('DROP TABLE %s'::text, name);
+            EXECUTE create_table;
+            EXECUTE attach;
+        END;
+    END LOOP;
+    FOR part IN
+        SELECT pg_catalog.format('"leasehold".%I'::text, c.relname) AS name, i.inhrelid IS NOT NULL AS is_attached,
+            coalesce(i.inhdetachpending, false) AS is_pending
+        FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+        WHERE c.relnamespace = '"leasehold"'::regnamespace::oid AND c.relkind = 'r' AND c.relname::text ~ '^request_event_[0-9]+$'::text
+            AND substr(c.relname::text, 15)::bigint < first_kept
+        ORDER BY coalesce(i.inhdetachpending, false) DESC, substr(c.relname::text, 15)::bigint
+    LOOP
+        IF part.is_attached THEN
+            detach := pg_catalog.format('ALTER TABLE "leasehold".request_event DETACH PARTITION %s %s'::text, part.name,
+                CASE WHEN part.is_pending THEN 'FINALIZE'::text ELSE 'CONCURRENTLY'::text END);
+            RETURN NEXT;
+        ELSE
+            BEGIN
+                EXECUTE pg_catalog.format('DROP TABLE %s'::text, part.name);
+            EXCEPTION WHEN lock_not_available THEN
+                -- A transaction reads the table: the next call drops it.
+                NULL;
+            END;
+        END IF;
+    END LOOP;
+END
+$_$;
+
 CREATE FUNCTION leasehold.leasehold_execution_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
@@ -432,9 +561,10 @@ BEGIN
     SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
     FROM (
         SELECT workspace_id, request_id FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(last.position)
+            AND id >= last.events_from
         UNION ALL
         SELECT workspace_id, request_id FROM "leasehold".request_event
-        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND id >= last.events_from
         UNION ALL
         SELECT workspace_id, NULL FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
         UNION ALL
@@ -454,11 +584,12 @@ BEGIN
 
     WITH fresh AS (
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
-        FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
+        FROM "leasehold".request_event
+        WHERE xid >= pg_snapshot_xmax(last.position) AND id >= last.events_from AND pg_visible_in_snapshot(xid, seen)
         UNION ALL
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM "leasehold".request_event
-        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND id >= last.events_from AND pg_visible_in_snapshot(xid, seen)
     ), parked AS MATERIALIZED (
         SELECT d.* FROM (
             SELECT ctid AS tid, * FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
@@ -531,8 +662,8 @@ BEGIN
         WHERE t.ctid = p.tid
         RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
     )
-    INSERT INTO "leasehold".request_fold (position, cluster, parked, round_from)
-    SELECT seen, last.cluster, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+    INSERT INTO "leasehold".request_fold (position, cluster, events_from, parked, round_from)
+    SELECT seen, last.cluster, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
         coalesce((SELECT turn FROM "leasehold".workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM "leasehold".admission_number))::bigint;
@@ -1323,8 +1454,6 @@ DECLARE
     more_failed boolean;
     skipped integer := 0;
 BEGIN
-    PERFORM pg_advisory_xact_lock(7308332186);
-    PERFORM "leasehold".leasehold_fold();
     PERFORM set_config('lock_timeout', '20ms', true);
     SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
     -- What folds left behind because it was locked.
@@ -1340,8 +1469,7 @@ BEGIN
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
             SELECT 1 FROM "leasehold".workflow_execution_queue q
-            WHERE q.id = o.id AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
-                SELECT 1 FROM "leasehold".request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+            WHERE q.id = o.id AND q.status IN ('COMPLETED', 'FAILED')
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT most
     )
@@ -1356,8 +1484,7 @@ BEGIN
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
             SELECT 1 FROM "leasehold".workflow_execution_queue q
-            WHERE q.id = o.id AND NOT EXISTS (
-                SELECT 1 FROM "leasehold".request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+            WHERE q.id = o.id
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT rest
     )
@@ -1379,8 +1506,6 @@ BEGIN
             ), free_node AS MATERIALIZED (
                 SELECT n.execution_id, n.node FROM "leasehold".execution_node n
                 WHERE n.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
-            ), free_event AS MATERIALIZED (
-                SELECT e.id FROM "leasehold".request_event e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
             ), locked AS (
                 SELECT e.request_id FROM execution e WHERE e.id NOT IN (SELECT f.id FROM free_execution f)
                 UNION ALL
@@ -1389,9 +1514,6 @@ BEGIN
                 UNION ALL
                 SELECT e.request_id FROM execution e JOIN "leasehold".execution_node n ON n.execution_id = e.id
                 WHERE (n.execution_id, n.node) NOT IN (SELECT f.execution_id, f.node FROM free_node f)
-                UNION ALL
-                SELECT e.request_id FROM "leasehold".request_event e
-                WHERE e.request_id = ANY (doomed) AND e.id NOT IN (SELECT f.id FROM free_event f)
             )
             SELECT array_agg(d.id) INTO doomed FROM unnest(doomed) AS d (id) WHERE d.id NOT IN (SELECT l.request_id FROM locked l);
         END IF;
@@ -1409,8 +1531,6 @@ BEGIN
                 SET request_id = excluded.request_id, definition_id = excluded.definition_id, dedupe_until = excluded.dedupe_until,
                     params_hash = excluded.params_hash
                 WHERE k.dedupe_until < excluded.dedupe_until
-            ), forgotten AS (
-                DELETE FROM "leasehold".request_event WHERE request_id = ANY (part)
             ), gone AS (
                 DELETE FROM "leasehold".workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
             ), noted AS (
@@ -1481,16 +1601,17 @@ BEGIN
         SELECT coalesce(sum(d.pending), 0)::bigint AS pending, coalesce(sum(d.claimed), 0)::bigint AS claimed,
             coalesce(sum(d.dispatched), 0)::bigint AS dispatched, coalesce(sum(d.completed), 0)::bigint AS completed,
             coalesce(sum(d.failed), 0)::bigint AS failed, coalesce(sum(d.open_bytes), 0)::bigint AS open_bytes
-        FROM (SELECT f.position FROM "leasehold".request_fold f ORDER BY f.id DESC LIMIT 1) f CROSS JOIN LATERAL (
+        FROM (SELECT f.position, f.events_from FROM "leasehold".request_fold f ORDER BY f.id DESC LIMIT 1) f CROSS JOIN LATERAL (
             SELECT (e.to_status = 'PENDING')::int - (e.from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
                 (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
                 (e.to_status = 'DISPATCHED')::int - (e.from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
                 (e.to_status = 'COMPLETED')::int AS completed, (e.to_status = 'FAILED')::int AS failed, e.bytes AS open_bytes
             FROM (
-                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
+                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
                 UNION ALL
                 SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
             ) e
             WHERE e.workspace_id = of_workspace
             UNION ALL
@@ -1703,6 +1824,13 @@ CREATE TABLE leasehold.audit_entry (
     target text NOT NULL,
     details jsonb NOT NULL,
     CONSTRAINT audit_entry_action_length CHECK (((length(action) >= 1) AND (length(action) <= 64)))
+);
+
+CREATE TABLE leasehold.event_partition (
+    number bigint NOT NULL,
+    begun_at timestamp with time zone NOT NULL,
+    sealed xid8,
+    writers text[] NOT NULL
 );
 
 CREATE TABLE leasehold.execution_graph (
@@ -1955,6 +2083,165 @@ CREATE TABLE leasehold.request_event (
     bytes bigint,
     by_whom text NOT NULL,
     reason text
+)
+PARTITION BY RANGE (id);
+
+CREATE TABLE leasehold.request_event_0 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text
+);
+
+CREATE TABLE leasehold.request_event_1 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text
+);
+
+CREATE TABLE leasehold.request_event_2 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '2199023255552'::bigint) AND (id < '3298534883328'::bigint)))
+);
+
+CREATE TABLE leasehold.request_event_3 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '3298534883328'::bigint) AND (id < '4398046511104'::bigint)))
+);
+
+CREATE TABLE leasehold.request_event_4 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '4398046511104'::bigint) AND (id < '5497558138880'::bigint)))
+);
+
+CREATE TABLE leasehold.request_event_5 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '5497558138880'::bigint) AND (id < '6597069766656'::bigint)))
+);
+
+CREATE TABLE leasehold.request_event_6 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '6597069766656'::bigint) AND (id < '7696581394432'::bigint)))
+);
+
+CREATE TABLE leasehold.request_event_7 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '7696581394432'::bigint) AND (id < '8796093022208'::bigint)))
+);
+
+CREATE TABLE leasehold.request_event_8 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '8796093022208'::bigint) AND (id < '9895604649984'::bigint)))
+);
+
+CREATE TABLE leasehold.request_event_9 (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    bytes bigint,
+    by_whom text NOT NULL,
+    reason text,
+    CONSTRAINT request_event_ids CHECK (((id >= '9895604649984'::bigint) AND (id < '10995116277760'::bigint)))
 );
 
 ALTER TABLE leasehold.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1970,6 +2257,7 @@ CREATE TABLE leasehold.request_fold (
     id bigint NOT NULL,
     "position" pg_snapshot NOT NULL,
     round_from bigint NOT NULL,
+    events_from bigint DEFAULT 0 NOT NULL,
     parked uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     cluster bigint DEFAULT leasehold.leasehold_cluster() NOT NULL
 );
@@ -2205,6 +2493,10 @@ CREATE TABLE leasehold.workspace_turn (
 )
 WITH (fillfactor='70');
 
+ALTER TABLE ONLY leasehold.request_event ATTACH PARTITION leasehold.request_event_0 FOR VALUES FROM ('0') TO ('1099511627776');
+
+ALTER TABLE ONLY leasehold.request_event ATTACH PARTITION leasehold.request_event_1 FOR VALUES FROM ('1099511627776') TO ('2199023255552');
+
 ALTER TABLE ONLY leasehold.api_key
     ADD CONSTRAINT api_key_hash_once UNIQUE (hash);
 
@@ -2213,6 +2505,9 @@ ALTER TABLE ONLY leasehold.api_key
 
 ALTER TABLE ONLY leasehold.audit_entry
     ADD CONSTRAINT audit_entry_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY leasehold.event_partition
+    ADD CONSTRAINT event_partition_pkey PRIMARY KEY (number);
 
 ALTER TABLE ONLY leasehold.execution_graph
     ADD CONSTRAINT execution_graph_pkey PRIMARY KEY (execution_id);
@@ -2279,6 +2574,36 @@ ALTER TABLE ONLY leasehold.queue_share
 
 ALTER TABLE ONLY leasehold.request_event
     ADD CONSTRAINT request_event_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_0
+    ADD CONSTRAINT request_event_0_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_1
+    ADD CONSTRAINT request_event_1_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_2
+    ADD CONSTRAINT request_event_2_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_3
+    ADD CONSTRAINT request_event_3_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_4
+    ADD CONSTRAINT request_event_4_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_5
+    ADD CONSTRAINT request_event_5_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_6
+    ADD CONSTRAINT request_event_6_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_7
+    ADD CONSTRAINT request_event_7_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_8
+    ADD CONSTRAINT request_event_8_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY leasehold.request_event_9
+    ADD CONSTRAINT request_event_9_pkey PRIMARY KEY (request_id, id);
 
 ALTER TABLE ONLY leasehold.request_fold
     ADD CONSTRAINT request_fold_pkey PRIMARY KEY (id);
@@ -2365,7 +2690,27 @@ CREATE INDEX request_cancel_untold ON leasehold.workflow_execution_queue USING b
 
 CREATE INDEX request_dedupe_until ON leasehold.workflow_execution_queue USING btree (dedupe_until) WHERE ((idempotency_key IS NOT NULL) AND (dedupe_until IS NOT NULL));
 
-CREATE INDEX request_event_commit ON leasehold.request_event USING btree (xid, id);
+CREATE INDEX request_event_commit ON ONLY leasehold.request_event USING btree (xid, id);
+
+CREATE INDEX request_event_0_xid_id_idx ON leasehold.request_event_0 USING btree (xid, id);
+
+CREATE INDEX request_event_1_xid_id_idx ON leasehold.request_event_1 USING btree (xid, id);
+
+CREATE INDEX request_event_2_xid_id_idx ON leasehold.request_event_2 USING btree (xid, id);
+
+CREATE INDEX request_event_3_xid_id_idx ON leasehold.request_event_3 USING btree (xid, id);
+
+CREATE INDEX request_event_4_xid_id_idx ON leasehold.request_event_4 USING btree (xid, id);
+
+CREATE INDEX request_event_5_xid_id_idx ON leasehold.request_event_5 USING btree (xid, id);
+
+CREATE INDEX request_event_6_xid_id_idx ON leasehold.request_event_6 USING btree (xid, id);
+
+CREATE INDEX request_event_7_xid_id_idx ON leasehold.request_event_7 USING btree (xid, id);
+
+CREATE INDEX request_event_8_xid_id_idx ON leasehold.request_event_8 USING btree (xid, id);
+
+CREATE INDEX request_event_9_xid_id_idx ON leasehold.request_event_9 USING btree (xid, id);
 
 CREATE INDEX request_failed ON leasehold.workflow_execution_queue USING btree (workspace_id, id) WHERE (failure_reason IS NOT NULL);
 
@@ -2394,6 +2739,14 @@ CREATE UNIQUE INDEX workflow_definition_name ON leasehold.workflow_definition US
 CREATE UNIQUE INDEX workspace_name ON leasehold.workspace USING btree (name) WHERE (deleted_at IS NULL);
 
 CREATE INDEX workspace_turn_ready ON leasehold.workspace_turn USING btree (turn, workspace_id) WHERE ready;
+
+ALTER INDEX leasehold.request_event_pkey ATTACH PARTITION leasehold.request_event_0_pkey;
+
+ALTER INDEX leasehold.request_event_commit ATTACH PARTITION leasehold.request_event_0_xid_id_idx;
+
+ALTER INDEX leasehold.request_event_pkey ATTACH PARTITION leasehold.request_event_1_pkey;
+
+ALTER INDEX leasehold.request_event_commit ATTACH PARTITION leasehold.request_event_1_xid_id_idx;
 
 CREATE TRIGGER execution_identity BEFORE UPDATE ON leasehold.workflow_execution FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id) OR (old.request_id <> new.request_id))) EXECUTE FUNCTION leasehold.leasehold_refuse('execution_identity');
 

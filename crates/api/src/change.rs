@@ -30,11 +30,14 @@ pub struct Event {
     pub reason: Option<String>,
 }
 
-/// Every transition of a request, in order.
+/// Every transition of a request whose event is kept, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
     /// The transitions, oldest first.
     pub events: Vec<Event>,
+    /// Whether the first transitions are missing: their events were older than the longest retention.
+    #[serde(default)]
+    pub beginning_pruned: bool,
 }
 
 /// A page of changes.

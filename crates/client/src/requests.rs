@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::error::Result;
 use crate::list::List;
-use leasehold_api::change::{Event, Timeline};
+use leasehold_api::change::Timeline;
 use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode};
 use leasehold_api::request::{
     CancelOptions, CancelResult, EnqueuedRequest, EnqueuedRequests, NewRequest, NewRequests,
@@ -99,7 +99,7 @@ impl Client {
         self.get(&["v1", "requests", &id.to_string()]).json().await
     }
 
-    /// Returns every transition of a request, in order.
+    /// Returns every transition of a request whose event is kept, in order.
     ///
     /// # Errors
     /// Fails if there is no such request, or the call fails.
@@ -107,11 +107,10 @@ impl Client {
         &self,
         workspace: WorkspaceId,
         id: RequestId,
-    ) -> Result<Vec<Event>> {
+    ) -> Result<Timeline> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let path = ["v1", "workspaces", &workspace, "requests", &id, "timeline"];
-        let answer: Timeline = self.get(&path).json().await?;
-        Ok(answer.events)
+        self.get(&path).json().await
     }
 
     /// Explains why a request is not running.

@@ -118,6 +118,8 @@ CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON {schema}.workspace_turn
 -- xid: the transaction that wrote the event, so that a reader that stores its snapshot finds all events that committed since.
 -- rank, line_at: set if the request entered its workspace's line.
 -- bytes: what the transition adds to the open bytes of the workspace: positive when the request is enqueued, negative when it ends.
+-- Partition N, the table request_event_N, has the ids from N × 2^40 on. The pruner begins a new one from time to time and drops the oldest.
+-- docs/adr/0025-epochs-and-schema.md explains them.
 CREATE TABLE {schema}.request_event (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -132,11 +134,26 @@ CREATE TABLE {schema}.request_event (
     by_whom text NOT NULL,
     reason text,
     CONSTRAINT request_event_pkey PRIMARY KEY (request_id, id)
-);
+) PARTITION BY RANGE (id);
 
 CREATE INDEX request_event_commit ON {schema}.request_event (xid, id);
 
+-- The partitions of the event log that have begun and have not expired.
+-- writers: virtual transaction ids of the transactions that had written events when the partition began; they may write into earlier ones.
+-- sealed: every transaction that wrote into an earlier partition has a lower number. NULL while one of the writers is open.
+CREATE TABLE {schema}.event_partition (
+    number bigint NOT NULL,
+    begun_at timestamptz NOT NULL,
+    sealed xid8,
+    writers text[] NOT NULL,
+    CONSTRAINT event_partition_pkey PRIMARY KEY (number)
+);
+
+INSERT INTO {schema}.event_partition (number, begun_at, sealed, writers) VALUES (0, clock_timestamp(), '3', '{}');
+SELECT detach FROM {schema}.leasehold_event_tables();
+
 -- The row with the highest id is the current one.
+-- events_from: events with lower ids are folded.
 -- position: events visible in this snapshot are folded into workspace_turn. round_from: no ready workspace has a lower turn.
 -- parked: workspaces whose turn row was locked; the next fold handles them.
 -- Each fold inserts a new row instead of updating, so that an index scan finds the current row in one step even while an old
@@ -145,6 +162,7 @@ CREATE TABLE {schema}.request_fold (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     position pg_snapshot NOT NULL,
     round_from bigint NOT NULL,
+    events_from bigint NOT NULL DEFAULT 0,
     parked uuid[] NOT NULL DEFAULT '{}',
     cluster bigint NOT NULL DEFAULT ({schema}.leasehold_cluster()),
     CONSTRAINT request_fold_pkey PRIMARY KEY (id)

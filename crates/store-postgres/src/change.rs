@@ -25,7 +25,11 @@ impl ChangeStore for PostgresStore {
         workspace: Option<WorkspaceId>,
         limit: u32,
     ) -> Result<ChangePage> {
-        let StreamEnd { stream, snapshot } = stream_end(self).await?;
+        let StreamEnd {
+            stream,
+            snapshot,
+            kept_from,
+        } = stream_end(self).await?;
         let mut position = match start {
             ChangeStart::Oldest => StreamPosition::at(stream, None, snapshot.clone()),
             ChangeStart::Now => {
@@ -41,6 +45,10 @@ impl ChangeStore for PostgresStore {
                     Error::new(CONTEXT, ErrorKind::Value(problem.to_owned()))
                 })?,
         };
+        if position.seen().xmin() < kept_from {
+            let problem = "events after the cursor have expired; start again without a cursor";
+            return Err(Error::new(CONTEXT, ErrorKind::Value(problem.to_owned())));
+        }
         let limit = i64::from(limit.clamp(1, PAGE_MAX));
         let mut scan = Scan::default();
         if !position.is_empty() {
@@ -78,6 +86,8 @@ impl ChangeStore for PostgresStore {
 struct StreamEnd {
     stream: StreamId,
     snapshot: Snapshot,
+    /// Every expired event was written by a transaction with a lower number.
+    kept_from: u64,
 }
 
 /// The events of a page.
@@ -98,6 +108,7 @@ async fn stream_end(store: &PostgresStore) -> Result<StreamEnd> {
             database: row.get("database"),
         },
         snapshot: Snapshot::parse(text).ok_or_else(|| Error::new(CONTEXT, malformed()))?,
+        kept_from: row.get::<_, i64>("kept_from").cast_unsigned(),
     })
 }
 

@@ -53,6 +53,7 @@ impl DatabaseStore for PostgresStore {
             unseen_snapshots: row::count(&server, "unseen_snapshots")?,
             lock_waits: row::count(&server, "lock_waits")?,
             wraparound_age: row::count(&server, "wraparound_age")?,
+            advances_event_log: server.get("advances_event_log"),
             tables: tables.iter().map(table).collect::<Result<_>>()?,
         }))
     }

@@ -142,6 +142,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_shedlock_token",
         "leasehold_check_kept_key",
         "leasehold_check_request",
+        "leasehold_event_tables",
     ],
     after_migrations: functions![
         "leasehold_count_running",
@@ -151,6 +152,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_fold",
         "leasehold_recount",
         "leasehold_rebuild",
+        "leasehold_event_advance",
         "leasehold_promote_due",
         "leasehold_prune_requests",
         "leasehold_uuid7",

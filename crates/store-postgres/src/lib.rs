@@ -9,6 +9,7 @@ mod database;
 mod definition;
 mod drift;
 mod error;
+mod event_log;
 mod execution;
 mod function;
 mod graph;

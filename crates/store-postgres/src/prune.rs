@@ -1,5 +1,6 @@
-//! Deletes finished requests and expired idempotency keys.
+//! Deletes finished requests and expired idempotency keys, and has expired partitions of the event log dropped.
 
+use crate::error::is_lock_timeout;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
@@ -8,7 +9,7 @@ use leasehold_store::Result;
 use leasehold_store::prune::{Prune, PruneStore, Pruned};
 use std::sync::PoisonError;
 
-/// Requests deleted in one transaction; claims wait for it.
+/// Requests deleted in one transaction.
 const MAX_BATCH: u32 = 500;
 
 /// Where the next call begins, so that requests that cannot be deleted, because other transactions have locked them, do not stop the pruning of
@@ -22,6 +23,13 @@ pub(crate) struct PruneScan {
 #[async_trait]
 impl PruneStore for PostgresStore {
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {
+        match self.advance_event_log(prune).await {
+            Err(error) if !is_lock_timeout(&error) => {
+                tracing::warn!(%error, "failed to advance the event log; retrying at the next pruning");
+            }
+            // Another transaction uses a partition.
+            Ok(()) | Err(_) => {}
+        }
         let limit = prune.limit.min(MAX_BATCH).cast_signed();
         let requests = self.prune_requests(prune, limit).await?;
         let keys = self

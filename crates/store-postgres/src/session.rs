@@ -87,6 +87,15 @@ impl<'a> Session<'a> {
         row.map_err(postgres(self.context))
     }
 
+    /// Runs a statement that PostgreSQL allows only outside a transaction.
+    pub(crate) async fn outside_transaction(self, statement: &str) -> Result<()> {
+        let ran = match self.runner {
+            Runner::Connection(client) => client.batch_execute(statement).await,
+            Runner::Transaction(transaction) => transaction.batch_execute(statement).await,
+        };
+        ran.map_err(postgres(self.context))
+    }
+
     /// Returns the number of rows that the statement changed.
     pub(crate) async fn execute(self, sql: &'static str, params: &Params<'_>) -> Result<u64> {
         let statement = self.prepare(sql).await?;

@@ -35,6 +35,11 @@ impl Snapshot {
         is_valid.then_some(self)
     }
 
+    /// It sees every transaction with a lower number.
+    pub(crate) fn xmin(&self) -> u64 {
+        self.xmin
+    }
+
     /// The first transaction number that it does not see, nor any after it.
     pub(crate) fn xmax(&self) -> u64 {
         self.xmax

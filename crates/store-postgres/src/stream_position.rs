@@ -55,6 +55,11 @@ impl StreamPosition {
         }
     }
 
+    /// The snapshot from which the reader goes on after what it has read or is reading in one piece.
+    pub(crate) fn seen(&self) -> &Snapshot {
+        self.from.as_ref().unwrap_or(&self.until)
+    }
+
     /// Whether no event can be between the two snapshots.
     pub(crate) fn is_empty(&self) -> bool {
         self.from.as_ref() == Some(&self.until)

@@ -5,6 +5,7 @@ mod broken_executions;
 mod claim_cost;
 mod conformance;
 mod drift;
+mod event_log;
 mod explain;
 mod frozen;
 mod functions;

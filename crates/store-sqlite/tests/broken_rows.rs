@@ -5,7 +5,7 @@ use leasehold_core::job::{JobFinished, RetryMode};
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::job::{JobFilter, JobStart, NewJob};
 use leasehold_store::prune::Prune;
-use leasehold_store::request::{Idempotency, NewRequest};
+use leasehold_store::request::{Idempotency, NewRequest, RedriveMany};
 use leasehold_store::{Clock, ManualClock, Page, SchemaStore};
 use leasehold_store_conformance::broken_execution::BrokenExecutions;
 use leasehold_store_conformance::factory::{LEASE, OWNER, new_request, ok};
@@ -211,6 +211,35 @@ async fn broken_cancel_request_does_not_stop_the_cancels_of_others() {
     assert_eq!(ok(f.store.request_cancel_list(10).await).len(), 2);
     assert_eq!(env.write(CANCEL_WITHOUT_EXECUTION, []), 1);
     assert_eq!(ok(f.store.request_cancel_list(1).await).len(), 1);
+}
+
+/// The copy of a broken request violates a constraint.
+#[tokio::test]
+async fn request_that_cannot_be_redriven_does_not_stop_the_redrive_of_others() {
+    let env = TestEnv::new().await;
+    let f = &env.f;
+    let t = f.workspace(3).await;
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(f.enqueue_failed(&t).await.id);
+    }
+    for broken in [ids[0], ids[2]] {
+        assert_eq!(env.write(REQUEST_BREAK_PARAMS, [bytes(broken)]), 1);
+    }
+    let mut many = RedriveMany {
+        workspace: t.workspace,
+        reason: None,
+        definition: None,
+        limit: 1,
+        max_bytes: u64::MAX,
+        by: OWNER.to_owned(),
+    };
+    for expected in [ids[1], ids[3]] {
+        let redriven = ok(f.store.request_redrive_many(&many).await);
+        assert_eq!(redriven[0].0, expected);
+        many.limit = 10;
+    }
+    assert_eq!(ok(f.store.request_redrive_many(&many).await), []);
 }
 
 #[tokio::test]

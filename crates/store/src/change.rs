@@ -8,7 +8,8 @@ store_trait! {
     /// The change stream.
     pub trait ChangeStore, observed by ChangeObserver {
         /// Returns a page of the change stream, of all workspaces or of one. Every event appears exactly once, whenever its transaction commits, whether
-        /// the reader continues after a page or after any change of a page. One call scans a bounded number of events, also of other workspaces, so a
+        /// the reader continues after a page or after any change of a page. A start at the oldest event leaves out requests that are pruned. A cursor is rejected if
+        /// events after it have expired. One call scans a bounded number of events, also of other workspaces, so a
         /// page may be empty before the end of the stream.
         async fn change_list(
             &self,

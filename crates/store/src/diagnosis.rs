@@ -47,6 +47,8 @@ pub struct PostgresFacts {
     pub lock_waits: u32,
     /// Age of the oldest unfrozen row, in transactions.
     pub wraparound_age: u64,
+    /// Whether the role may attach and drop partitions of the event log; none without a schema.
+    pub advances_event_log: Option<bool>,
     /// The tables with the most writes.
     pub tables: Vec<TableFacts>,
 }

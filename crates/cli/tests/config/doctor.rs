@@ -155,13 +155,17 @@ async fn postgres_healthy_and_faulty() {
         found["snapshots"].contains(&format!("session {pid} ")),
         "{found:?}"
     );
-    // Another role cannot see the age and must warn.
+    // Another role cannot see the age and may not drop old events, and must warn.
     let other = connected(&database).await;
     let role = include_str!("sql/doctor_plain_role.sql");
     other.batch_execute(role).await.unwrap();
     let plain = database.url().replace("postgres@", "leasehold_plain@");
     assert_ne!(plain, database.url());
-    let unseen = [NO_INSTANCE, ("snapshots", "warning")];
+    let unseen = [
+        NO_INSTANCE,
+        ("snapshots", "warning"),
+        ("event log", "warning"),
+    ];
     let found = assert_findings(&env, &["--store", &plain], &unseen);
     assert!(found["snapshots"].contains("other roles"), "{found:?}");
     client.batch_execute("ROLLBACK").await.unwrap();

@@ -116,8 +116,9 @@ async fn request_calls_round_trip(on: BackendKind) {
         .request_timeline(workspace.id, first.id)
         .await
         .unwrap();
-    assert_eq!(timeline.len(), 1);
-    assert_eq!(timeline[0].to, RequestStatus::Pending);
+    assert_eq!(timeline.events.len(), 1);
+    assert_eq!(timeline.events[0].to, RequestStatus::Pending);
+    assert!(!timeline.beginning_pruned);
     let why = client.request_why(workspace.id, first.id).await.unwrap();
     assert_eq!(why.reason, Reason::NoEngine);
 

@@ -7,7 +7,7 @@ use crate::command::Execute;
 use crate::command_error::{CommandResult, OrNotFound};
 use crate::display;
 use crate::input;
-use crate::listing::Listing;
+use crate::listing::{Listing, note};
 use crate::output::clean;
 use crate::scope::{NameCache, WorkspaceFlag};
 use crate::session::Session;
@@ -318,13 +318,16 @@ async fn why(session: &Session, workspace: WorkspaceId, id: RequestId) -> Comman
 }
 
 async fn timeline(session: &Session, workspace: WorkspaceId, id: RequestId) -> CommandResult {
-    let events = session.client.request_timeline(workspace, id).await;
-    let events = events.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
+    let timeline = session.client.request_timeline(workspace, id).await;
+    let timeline = timeline.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
     let out = &session.out;
     if out.is_json() {
-        return Ok(out.json(&events)?);
+        return Ok(out.json(&timeline)?);
     }
-    let rows = events.iter().map(|event| {
+    if timeline.beginning_pruned {
+        note("the first transitions are older than the longest retention and were pruned");
+    }
+    let rows = timeline.events.iter().map(|event| {
         vec![
             display::timestamp(event.at),
             display::request_status(out, &event.to),

@@ -27,6 +27,8 @@ struct WatchState {
     events: usize,
     nodes: HashMap<String, NodeState>,
     unreachable: bool,
+    /// Whether it was said that the first transitions are missing.
+    is_pruned: bool,
 }
 
 /// Prints transitions until the request finishes.
@@ -59,9 +61,13 @@ async fn poll(
     // Reads the request before its timeline, so that the timeline of a finished request is complete.
     let request = session.client.request_get(workspace, id).await;
     let request = request.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
-    let events = session.client.request_timeline(workspace, id).await?;
+    let timeline = session.client.request_timeline(workspace, id).await?;
+    let events = timeline.events;
     if std::mem::take(&mut state.unreachable) {
         note("server is reachable again");
+    }
+    if timeline.beginning_pruned && !std::mem::replace(&mut state.is_pruned, true) {
+        note("the first transitions are older than the longest retention and were pruned");
     }
     let (last, before): (Vec<&Event>, Vec<&Event>) = events
         .iter()

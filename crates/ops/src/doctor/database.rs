@@ -51,6 +51,7 @@ fn postgres(facts: &PostgresFacts) -> Vec<Finding> {
     findings.push(connections(facts));
     findings.push(locks(facts));
     findings.push(wraparound(facts));
+    findings.extend(facts.advances_event_log.map(event_log));
     findings.push(sizes(&facts.tables));
     findings
 }
@@ -204,6 +205,17 @@ fn locks(facts: &PostgresFacts) -> Finding {
     warning("lock waits", says, todo)
 }
 
+fn event_log(may_advance: bool) -> Finding {
+    if may_advance {
+        return passed("event log", "old partitions are dropped");
+    }
+    warning(
+        "event log",
+        "the role may not drop partitions of the event log: events are never deleted",
+        "connect as the owner of the tables, or GRANT the owning role to the role that Leasehold connects as",
+    )
+}
+
 fn wraparound(facts: &PostgresFacts) -> Finding {
     let says = format!(
         "the oldest unfrozen row is {} transactions old",
@@ -292,6 +304,7 @@ mod tests {
             unseen_snapshots: 0,
             lock_waits: 0,
             wraparound_age: 1_000,
+            advances_event_log: Some(true),
             tables: vec![TableFacts {
                 name: "request_event".to_owned(),
                 bytes: 1 << 20,
@@ -342,6 +355,8 @@ mod tests {
             ("connections", Problem, |f| f.connections = 97),
             ("lock waits", Warning, |f| f.lock_waits = 20),
             ("wraparound", Problem, |f| f.wraparound_age = 1_500_000_000),
+            ("event log", Warning, |f| f.advances_event_log = Some(false)),
+            ("event log", Ok, |f| f.advances_event_log = None),
         ];
         for (check, verdict, change) in cases {
             let mut facts = healthy();

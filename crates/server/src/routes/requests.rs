@@ -305,10 +305,14 @@ async fn timeline(
 ) -> ApiResult<Json<Timeline>> {
     call_memory::reserve(PARAMS_MAX_BYTES).await?;
     let events = state.store.request_timeline(workspace, id).await?;
-    // Every request has at least the event of its enqueue.
-    if events.is_empty() {
+    if events.is_empty() && state.store.request_get(workspace, id).await?.is_none() {
         return Err(ApiError::not_found("request"));
     }
+    // Every request begins with the event of its enqueue.
+    let beginning_pruned = events.first().is_none_or(|first| first.from.is_some());
     let events = events.into_iter().map(convert::event).collect();
-    Ok(Json(Timeline { events }))
+    Ok(Json(Timeline {
+        events,
+        beginning_pruned,
+    }))
 }

@@ -5,6 +5,7 @@ use leasehold_core::ExecutionEnd;
 use leasehold_store::fresh_id;
 use leasehold_testbed::{BackendKind, KeyedWorkspace, TestServer, create_definition};
 use serde_json::{Value, json};
+use tokio_postgres::NoTls;
 use uuid::Uuid;
 
 /// Returns an order with one more field.
@@ -80,6 +81,28 @@ async fn timeline_has_every_transition_in_order() {
             .get(&nothing, &workspace.key)
             .await
             .expect_problem("not_found", "");
+    }
+}
+
+/// As after the partition with the first events has expired.
+#[tokio::test]
+async fn timeline_without_its_beginning_says_so() {
+    let server = TestServer::on(BackendKind::Postgres).await;
+    let workspace = server.workspace(1).await;
+    let ended = server
+        .enqueue_ended(&workspace, ExecutionEnd::Completed)
+        .await;
+    let url = server.backend.database().url_in("leasehold");
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let path = workspace.path(&format!("/requests/{}/timeline", ended.id));
+    let expire = include_str!("sql/event_expire.sql");
+    for (left, is_pruned) in [(4, false), (3, true), (2, true), (1, true), (0, true)] {
+        let timeline = server.get(&path, &workspace.key).await.expect(200);
+        assert_eq!(timeline["events"].as_array().unwrap().len(), left);
+        assert_eq!(timeline["beginning_pruned"], is_pruned, "{left} left");
+        let expired = client.execute(expire, &[&ended.id.0]).await.unwrap();
+        assert_eq!(expired, u64::from(left > 0));
     }
 }
 

@@ -13,6 +13,9 @@ SELECT current_setting('server_version') AS version, current_setting('server_ver
     (SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND xact_start IS NULL AND query_start IS NULL
         AND datname = current_database() AND pid <> pg_backend_pid()
         AND NOT pg_has_role('pg_read_all_stats', 'USAGE')) AS unseen_snapshots,
+    -- What attaching and dropping partitions of the event log requires; NULL without a schema.
+    (SELECT pg_has_role(c.relowner, 'USAGE') AND has_schema_privilege(c.relnamespace, 'CREATE') FROM pg_class c
+        WHERE c.relname = 'request_event' AND c.relnamespace = to_regnamespace('{schema}')::oid) AS advances_event_log,
     (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()) AS wraparound_age,
     (extract(epoch FROM clock_timestamp() - s.since) * 1000000::numeric)::bigint AS snapshot_us, s.whose AS snapshot_of
 FROM (SELECT 1) one LEFT JOIN LATERAL (

@@ -1,7 +1,7 @@
 -- Returns the drift in workspace $1 as of one snapshot: one row for each, at most $2. Searches the newest $3 requests for those without a
 -- RUNNING execution.
 WITH folded AS MATERIALIZED (
-    SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
+    SELECT position, events_from FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
     SELECT coalesce(bool_or(room), false) AS room, coalesce(sum(claimed), 0)::bigint AS claimed,
         coalesce(sum(dispatched), 0)::bigint AS dispatched
@@ -10,10 +10,10 @@ WITH folded AS MATERIALIZED (
             (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
             (e.to_status = 'DISPATCHED')::int - (e.from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched
         FROM folded f CROSS JOIN LATERAL (
-            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
             UNION ALL
             SELECT workspace_id, from_status, to_status FROM {schema}.request_event
-            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
         ) e
         WHERE e.workspace_id = $1
         UNION ALL

@@ -1,6 +1,6 @@
 -- Returns a page of $2 workspaces after $1, and for each whether slots, executions, requests and turn row disagree.
 WITH folded AS MATERIALIZED (
-    SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
+    SELECT position, events_from FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
     SELECT workspace_id, bool_or(room) AS room, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched
     FROM (
@@ -8,10 +8,10 @@ WITH folded AS MATERIALIZED (
             (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
             (e.to_status = 'DISPATCHED')::int - (e.from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched
         FROM folded f CROSS JOIN LATERAL (
-            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
             UNION ALL
             SELECT workspace_id, from_status, to_status FROM {schema}.request_event
-            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
         ) e
         UNION ALL
         SELECT d.workspace_id, d.room OR d.anew, d.claimed, d.dispatched FROM folded f CROSS JOIN LATERAL (

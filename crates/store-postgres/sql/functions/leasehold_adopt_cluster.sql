@@ -8,6 +8,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     LOCK TABLE {schema}.workflow_execution_queue, {schema}.workspace_turn IN SHARE ROW EXCLUSIVE MODE;
     UPDATE {schema}.request_event SET xid = '3';
+    UPDATE {schema}.event_partition SET sealed = '3' WHERE sealed IS NOT NULL;
     UPDATE {schema}.workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
         completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),

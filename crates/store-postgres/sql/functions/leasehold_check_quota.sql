@@ -26,14 +26,15 @@ BEGIN
             || '": ['::text || (own_requests + 1::bigint)::text || ', '::text || (own_bytes + added)::text || ']}'::text)::jsonb)::text, true);
     ELSE
         SELECT coalesce(sum(e.pending), 0)::bigint AS pending, coalesce(sum(e.bytes), 0)::bigint AS bytes INTO late
-        FROM (SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
+        FROM (SELECT position, events_from FROM {schema}.request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
             SELECT workspace_id, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
                 bytes
             FROM (
-                SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event
+                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
                 UNION ALL
                 SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
             ) fresh
             UNION ALL
             SELECT workspace_id, pending, open_bytes FROM {schema}.workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)

@@ -4,6 +4,7 @@
 -- Reads twice: first which rows to lock, then, with the rows locked, what to write; the next fold handles events that
 -- commit between the two reads. Does not wait for row locks: changes of a locked row are parked in workspace_delta, and
 -- claims skip such a workspace until it is folded.
+-- Reads no event before events_from: with old partitions the log costs a fold nothing.
 -- Reads deltas like events: those that the last fold did not see. The deltas of its own transaction count as seen because they are deleted here.
 -- A delta or a position that another transaction has locked (xmax) is not deleted, but no later fold reads it; leasehold_prune_requests deletes it.
 -- No ready workspace has a turn before round_from, so a claim can begin there and need not scan the dead versions of old
@@ -32,9 +33,10 @@ BEGIN
     SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
     FROM (
         SELECT workspace_id, request_id FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(last.position)
+            AND id >= last.events_from
         UNION ALL
         SELECT workspace_id, request_id FROM {schema}.request_event
-        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND id >= last.events_from
         UNION ALL
         SELECT workspace_id, NULL FROM {schema}.workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
         UNION ALL
@@ -54,11 +56,12 @@ BEGIN
 
     WITH fresh AS (
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
-        FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
+        FROM {schema}.request_event
+        WHERE xid >= pg_snapshot_xmax(last.position) AND id >= last.events_from AND pg_visible_in_snapshot(xid, seen)
         UNION ALL
         SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM {schema}.request_event
-        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND id >= last.events_from AND pg_visible_in_snapshot(xid, seen)
     ), parked AS MATERIALIZED (
         SELECT d.* FROM (
             SELECT ctid AS tid, * FROM {schema}.workspace_delta WHERE xid >= pg_snapshot_xmax(last.position)
@@ -131,8 +134,8 @@ BEGIN
         WHERE t.ctid = p.tid
         RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
     )
-    INSERT INTO {schema}.request_fold (position, cluster, parked, round_from)
-    SELECT seen, last.cluster, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+    INSERT INTO {schema}.request_fold (position, cluster, events_from, parked, round_from)
+    SELECT seen, last.cluster, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
         coalesce((SELECT turn FROM {schema}.workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM {schema}.admission_number))::bigint;

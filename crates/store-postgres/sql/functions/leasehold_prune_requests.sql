@@ -1,7 +1,7 @@
--- Deletes at most `most` finished requests with their executions and events, oldest first. Returns how many, and where the next call begins.
+-- Deletes at most `most` finished requests with their executions, oldest first. Returns how many, and where the next call begins.
 -- release: 1
--- Holds the lock of the fold and folds first, so that it deletes no request with unfolded events. Folds and claims wait for it, so it does not
--- wait for rows that another transaction has locked, and looks at no more than ten times `most` requests of each kind. completed_to and
+-- Leaves their events, which expire with their partition, so folds and claims do not wait for it, and a fold counts events of deleted requests as others.
+-- Does not wait for rows that another transaction has locked, and looks at no more than ten times `most` requests of each kind. completed_to and
 -- failed_to: the end of the oldest requests looked at; there may be `more` after them. A caller that passes these times as completed_from and
 -- failed_from gets past requests that cannot be deleted, however many there are.
 -- Keeps the idempotency keys that have a window; leasehold_enqueue and the program look for them, and pruning keys deletes them when their
@@ -21,8 +21,6 @@ DECLARE
     more_failed boolean;
     skipped integer := 0;
 BEGIN
-    PERFORM pg_advisory_xact_lock(7308332186);
-    PERFORM {schema}.leasehold_fold();
     PERFORM set_config('lock_timeout', '20ms', true);
     SELECT * INTO last FROM {schema}.request_fold ORDER BY id DESC LIMIT 1;
     -- What folds left behind because it was locked.
@@ -38,8 +36,7 @@ BEGIN
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
             SELECT 1 FROM {schema}.workflow_execution_queue q
-            WHERE q.id = o.id AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
-                SELECT 1 FROM {schema}.request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+            WHERE q.id = o.id AND q.status IN ('COMPLETED', 'FAILED')
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT most
     )
@@ -54,8 +51,7 @@ BEGIN
     ), free AS MATERIALIZED (
         SELECT o.id, o.at FROM old o CROSS JOIN LATERAL (
             SELECT 1 FROM {schema}.workflow_execution_queue q
-            WHERE q.id = o.id AND NOT EXISTS (
-                SELECT 1 FROM {schema}.request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, last.position))
+            WHERE q.id = o.id
             LIMIT 1 FOR UPDATE SKIP LOCKED
         ) q LIMIT rest
     )
@@ -77,8 +73,6 @@ BEGIN
             ), free_node AS MATERIALIZED (
                 SELECT n.execution_id, n.node FROM {schema}.execution_node n
                 WHERE n.execution_id = ANY (ARRAY(SELECT e.id FROM execution e)) FOR UPDATE SKIP LOCKED
-            ), free_event AS MATERIALIZED (
-                SELECT e.id FROM {schema}.request_event e WHERE e.request_id = ANY (doomed) FOR UPDATE SKIP LOCKED
             ), locked AS (
                 SELECT e.request_id FROM execution e WHERE e.id NOT IN (SELECT f.id FROM free_execution f)
                 UNION ALL
@@ -87,9 +81,6 @@ BEGIN
                 UNION ALL
                 SELECT e.request_id FROM execution e JOIN {schema}.execution_node n ON n.execution_id = e.id
                 WHERE (n.execution_id, n.node) NOT IN (SELECT f.execution_id, f.node FROM free_node f)
-                UNION ALL
-                SELECT e.request_id FROM {schema}.request_event e
-                WHERE e.request_id = ANY (doomed) AND e.id NOT IN (SELECT f.id FROM free_event f)
             )
             SELECT array_agg(d.id) INTO doomed FROM unnest(doomed) AS d (id) WHERE d.id NOT IN (SELECT l.request_id FROM locked l);
         END IF;
@@ -107,8 +98,6 @@ BEGIN
                 SET request_id = excluded.request_id, definition_id = excluded.definition_id, dedupe_until = excluded.dedupe_until,
                     params_hash = excluded.params_hash
                 WHERE k.dedupe_until < excluded.dedupe_until
-            ), forgotten AS (
-                DELETE FROM {schema}.request_event WHERE request_id = ANY (part)
             ), gone AS (
                 DELETE FROM {schema}.workflow_execution_queue WHERE id = ANY (part) RETURNING workspace_id, status
             ), noted AS (

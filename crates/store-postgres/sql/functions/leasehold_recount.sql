@@ -29,16 +29,17 @@ BEGIN
         SELECT coalesce(sum(d.pending), 0)::bigint AS pending, coalesce(sum(d.claimed), 0)::bigint AS claimed,
             coalesce(sum(d.dispatched), 0)::bigint AS dispatched, coalesce(sum(d.completed), 0)::bigint AS completed,
             coalesce(sum(d.failed), 0)::bigint AS failed, coalesce(sum(d.open_bytes), 0)::bigint AS open_bytes
-        FROM (SELECT f.position FROM {schema}.request_fold f ORDER BY f.id DESC LIMIT 1) f CROSS JOIN LATERAL (
+        FROM (SELECT f.position, f.events_from FROM {schema}.request_fold f ORDER BY f.id DESC LIMIT 1) f CROSS JOIN LATERAL (
             SELECT (e.to_status = 'PENDING')::int - (e.from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
                 (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
                 (e.to_status = 'DISPATCHED')::int - (e.from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
                 (e.to_status = 'COMPLETED')::int AS completed, (e.to_status = 'FAILED')::int AS failed, e.bytes AS open_bytes
             FROM (
-                SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event
+                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
                 UNION ALL
                 SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
             ) e
             WHERE e.workspace_id = of_workspace
             UNION ALL

@@ -3,7 +3,7 @@ SELECT (t.pending + coalesce(e.pending, 0))::bigint AS pending, (t.claimed + coa
     (t.dispatched + coalesce(e.dispatched, 0))::bigint AS dispatched,
     (t.completed + coalesce(e.completed, 0))::bigint AS completed, (t.failed + coalesce(e.failed, 0))::bigint AS failed
 FROM (SELECT * FROM {schema}.workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1) t,
-    (SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1) f,
+    (SELECT position, events_from FROM {schema}.request_fold ORDER BY id DESC LIMIT 1) f,
     LATERAL (
         SELECT sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched,
             sum(completed)::bigint AS completed, sum(failed)::bigint AS failed
@@ -15,10 +15,10 @@ FROM (SELECT * FROM {schema}.workspace_turn WHERE workspace_id = $1 ORDER BY tur
                 (to_status = 'FAILED')::int AS failed
             FROM (
                 SELECT workspace_id, from_status, to_status FROM {schema}.request_event
-                WHERE xid >= pg_snapshot_xmax(f.position)
+                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
                 UNION ALL
                 SELECT workspace_id, from_status, to_status FROM {schema}.request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
             ) fresh
             WHERE workspace_id = $1
             UNION ALL

@@ -1,6 +1,6 @@
 -- Returns the number of workspaces and requests, and the $2 busiest workspaces: folded counts plus the unfolded changes.
 WITH folded AS MATERIALIZED (
-    SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
+    SELECT position, events_from FROM {schema}.request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
     SELECT workspace_id, sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed,
         sum(dispatched)::bigint AS dispatched, sum(completed)::bigint AS completed, sum(failed)::bigint AS failed
@@ -12,10 +12,10 @@ WITH folded AS MATERIALIZED (
             (e.to_status = 'COMPLETED')::int AS completed,
             (e.to_status = 'FAILED')::int AS failed
         FROM folded f CROSS JOIN LATERAL (
-            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, from_status, to_status FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
             UNION ALL
             SELECT workspace_id, from_status, to_status FROM {schema}.request_event
-            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
         ) e
         UNION ALL
         SELECT d.workspace_id, d.pending, d.claimed, d.dispatched, d.completed, d.failed FROM folded f CROSS JOIN LATERAL (

@@ -3,17 +3,17 @@ SELECT w.max_pending, w.max_open_bytes, greatest(0, t.pending + coalesce(e.pendi
     greatest(0, t.open_bytes + coalesce(e.open_bytes, 0))::bigint AS open_bytes
 FROM {schema}.workspace w,
     (SELECT * FROM {schema}.workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1) t,
-    (SELECT position FROM {schema}.request_fold ORDER BY id DESC LIMIT 1) f,
+    (SELECT position, events_from FROM {schema}.request_fold ORDER BY id DESC LIMIT 1) f,
     LATERAL (
         SELECT sum(pending)::bigint AS pending, sum(open_bytes)::bigint AS open_bytes
         FROM (
             SELECT (to_status = 'PENDING')::int - (from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending, bytes AS open_bytes
             FROM (
                 SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event
-                WHERE xid >= pg_snapshot_xmax(f.position)
+                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
                 UNION ALL
                 SELECT workspace_id, from_status, to_status, bytes FROM {schema}.request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
             ) fresh
             WHERE workspace_id = $1
             UNION ALL

@@ -3,7 +3,7 @@
 use crate::error::busy;
 use crate::lock_wait::LockWait;
 use crate::row::{self, maybe_id, named};
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus};
 use leasehold_store::notification::Notification;
@@ -118,29 +118,81 @@ async fn try_redrive(store: &PostgresStore, redrive: &Redrive) -> Result<Option<
     Ok(None)
 }
 
+const REDRIVE_MANY: &str = "request_redrive_many";
+
+/// Chooses requests without locking them, and redrives those that no other transaction has locked. If it can redrive none of them, it goes on with
+/// later ones, so neither locked nor broken requests stop the others.
 pub(crate) async fn redrive_many(
     store: &PostgresStore,
-    redrive: &RedriveMany,
+    many: &RedriveMany,
 ) -> Result<Vec<(RequestId, RequestId)>> {
-    let limit = redrive.limit.min(SWEEP_MAX_BATCH);
-    let ids: Vec<Uuid> = (0..limit).map(|_| fresh_id()).collect();
+    let mut after = Uuid::nil();
+    loop {
+        let chosen = choose(store, many, after).await?;
+        let Some(last) = chosen.last() else {
+            return Ok(Vec::new());
+        };
+        let redriven = redrive_chosen(store, many, &chosen).await?;
+        if !redriven.is_empty() {
+            store.notifier.wake_for_work(true);
+            return Ok(redriven);
+        }
+        after = *last;
+    }
+}
+
+/// Returns the requests to redrive after this one, oldest first: as many as the limits of the call allow.
+async fn choose(store: &PostgresStore, many: &RedriveMany, after: Uuid) -> Result<Vec<Uuid>> {
+    let params: &Params<'_> = &[
+        &many.workspace.0,
+        &many.reason.map(|reason| reason.as_str()),
+        &many.definition.map(Uuid::from),
+        &i64::from(many.limit.min(SWEEP_MAX_BATCH)),
+        &i64::try_from(many.max_bytes).unwrap_or(i64::MAX),
+        &after,
+    ];
     let rows = store
-        .many(
-            "request_redrive_many",
-            sql!("request/redrive_many"),
-            &[
-                &store.given_now(),
-                &redrive.workspace.0,
-                &redrive.reason.map(|reason| reason.as_str()),
-                &i64::from(limit),
-                &ids,
-                &redrive.by,
-                &redrive.definition.map(Uuid::from),
-                &i64::try_from(redrive.max_bytes).unwrap_or(i64::MAX),
-            ],
-        )
+        .many(REDRIVE_MANY, sql!("request/redrivable"), params)
         .await?;
-    store.notifier.wake_for_work(!rows.is_empty());
+    Ok(rows.iter().map(|row| row.get("id")).collect())
+}
+
+/// Redrives the chosen requests in one transaction; only if one of them fails, each in its own.
+async fn redrive_chosen(
+    store: &PostgresStore,
+    many: &RedriveMany,
+    chosen: &[Uuid],
+) -> Result<Vec<(RequestId, RequestId)>> {
+    match redrive_at_once(store, many, chosen).await {
+        Err(error) if error.kind.concerns_one_item() => {}
+        redriven => return redriven,
+    }
+    let mut redriven = Vec::new();
+    for failed in chosen {
+        match redrive_at_once(store, many, &[*failed]).await {
+            Ok(one) => redriven.extend(one),
+            Err(error) if error.kind.concerns_one_item() => {
+                tracing::warn!(request = %failed, %error, "failed to redrive a request");
+            }
+            // What was redriven is committed.
+            Err(_) if !redriven.is_empty() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(redriven)
+}
+
+async fn redrive_at_once(
+    store: &PostgresStore,
+    many: &RedriveMany,
+    chosen: &[Uuid],
+) -> Result<Vec<(RequestId, RequestId)>> {
+    let ids: Vec<Uuid> = chosen.iter().map(|_| fresh_id()).collect();
+    let now = store.given_now();
+    let params: &Params<'_> = &[&now, &many.workspace.0, &chosen, &ids, &many.by];
+    let rows = store
+        .many(REDRIVE_MANY, sql!("request/redrive_many"), params)
+        .await?;
     Ok(rows
         .iter()
         .map(|row| (row::id(row, "redrive_of"), row::id(row, "id")))

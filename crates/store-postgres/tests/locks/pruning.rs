@@ -6,6 +6,7 @@ use leasehold_store_conformance::factory::ok;
 use leasehold_store_conformance::{Fixture, TestWorkspace};
 use std::time::Duration;
 
+const FOLD_LOCK: &str = include_str!("../sql/fold_lock.sql");
 /// The finished requests of the tenant whose rows are locked. They ended before all others.
 const LOCKED: usize = 25;
 /// The finished requests of the other tenant.
@@ -66,10 +67,22 @@ async fn locked_requests_of_one_tenant_do_not_stop_the_pruning_of_others() {
 }
 
 #[tokio::test]
-async fn locked_executions_and_events_of_one_tenant_do_not_stop_the_pruning_of_others() {
-    for table in ["workflow_execution", "request_event"] {
-        for limit in [2, 20] {
-            check(table, "workspace_id = '{workspace}'", limit).await;
-        }
+async fn locked_executions_of_one_tenant_do_not_stop_the_pruning_of_others() {
+    for limit in [2, 20] {
+        check("workflow_execution", "workspace_id = '{workspace}'", limit).await;
     }
+}
+
+/// Pruning leaves events alone, and waits for no fold.
+#[tokio::test]
+async fn locked_events_and_a_running_fold_do_not_stop_pruning() {
+    let (f, operator) = open_fixture().await;
+    let tenant = f.workspace(1).await;
+    finish_many(&f, &tenant, OTHERS).await;
+    lock(&operator, "request_event", "true").await;
+    operator.execute(FOLD_LOCK, &[]).await.unwrap();
+    assert_eq!(prune_all(&f, 5).await, OTHERS as u64);
+    unlock(&operator).await;
+    assert_eq!(f.counts(tenant.workspace).await.completed, 0);
+    assert_eq!(f.counts(tenant.workspace).await.failed, 0);
 }

@@ -5,8 +5,9 @@ use leasehold_core::{ExecutionEnd, FailureReason};
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
 use leasehold_store::prune::Prune;
 use leasehold_store::request::{
-    Cancelled, ClaimRef, Dispatched, Fail, Release, ReleaseKind, Released,
+    Cancelled, ClaimRef, Dispatched, Fail, RedriveMany, Release, ReleaseKind, Released,
 };
+use leasehold_store_conformance::TestWorkspace;
 use leasehold_store_conformance::factory::{LEASE, OWNER, claim_refs, ids, ok};
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,14 +138,18 @@ async fn many_cancels_of_a_locked_request_leave_connections_for_others() {
 
 #[tokio::test]
 async fn pruning_leaves_out_requests_with_locked_rows() {
-    for table in ["workflow_execution", "request_event"] {
+    for table in ["workflow_execution", "workflow_execution_queue"] {
         let (f, operator) = open_fixture().await;
         let t = f.workspace(10).await;
         let mut ended = Vec::new();
         for _ in 0..5 {
             ended.push(f.enqueue_completed(&t).await);
         }
-        let condition = format!("request_id = '{}'", ended[1].id);
+        let column = match table {
+            "workflow_execution" => "request_id",
+            _ => "id",
+        };
+        let condition = format!("{column} = '{}'", ended[1].id);
         lock(&operator, table, &condition).await;
         let prune = Prune {
             completed_before: Some(f.now() + Duration::from_secs(1)),
@@ -195,20 +200,56 @@ async fn locked_failed_request_delays_only_its_own_redrive() {
     let (f, operator) = open_fixture().await;
     let t = f.workspace(10).await;
     let mut failed = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..4 {
         failed.push(f.enqueue_failed(&t).await.id);
     }
     lock(&operator, "workflow_execution_queue", &id(failed[0])).await;
-    let many = leasehold_store::request::RedriveMany {
-        workspace: t.workspace,
+    let mut many = redrive_all(&t);
+    // One call looks at as many requests as are locked, and then at later ones.
+    many.limit = 1;
+    let redriven = ok(promptly(f.store.request_redrive_many(&many)).await);
+    assert_eq!(redriven[0].0, failed[1]);
+    many.limit = 10;
+    let redriven = ok(promptly(f.store.request_redrive_many(&many)).await);
+    assert_eq!(redriven.len(), 2);
+    assert_eq!(ok(promptly(f.store.request_redrive_many(&many)).await), []);
+    unlock(&operator).await;
+    assert_eq!(ok(f.store.request_redrive_many(&many).await).len(), 1);
+}
+
+/// The copy of a broken request violates a constraint.
+#[tokio::test]
+async fn broken_failed_request_does_not_stop_the_redrive_of_others() {
+    let (f, operator) = open_fixture().await;
+    let t = f.workspace(10).await;
+    let mut failed = Vec::new();
+    for _ in 0..4 {
+        failed.push(f.enqueue_failed(&t).await.id);
+    }
+    let off = include_str!("../sql/drift_triggers_off.sql");
+    operator.batch_execute(off).await.unwrap();
+    let change = include_str!("../sql/request_change.sql").replace("{change}", "priority = 2000");
+    for broken in [failed[0], failed[2]] {
+        assert_eq!(operator.execute(&change, &[&broken.0]).await.unwrap(), 1);
+    }
+    let mut many = redrive_all(&t);
+    many.limit = 1;
+    let redriven = ok(f.store.request_redrive_many(&many).await);
+    assert_eq!(redriven[0].0, failed[1]);
+    many.limit = 10;
+    let redriven = ok(f.store.request_redrive_many(&many).await);
+    assert_eq!(redriven.len(), 1);
+    assert_eq!(redriven[0].0, failed[3]);
+    assert_eq!(ok(f.store.request_redrive_many(&many).await), []);
+}
+
+fn redrive_all(workspace: &TestWorkspace) -> RedriveMany {
+    RedriveMany {
+        workspace: workspace.workspace,
         reason: None,
         definition: None,
         limit: 10,
         max_bytes: u64::MAX,
         by: OWNER.to_owned(),
-    };
-    let redriven = ok(promptly(f.store.request_redrive_many(&many)).await);
-    assert_eq!(redriven.len(), 2);
-    unlock(&operator).await;
-    assert_eq!(ok(f.store.request_redrive_many(&many).await).len(), 1);
+    }
 }

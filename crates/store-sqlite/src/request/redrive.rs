@@ -15,6 +15,7 @@ use leasehold_store::request::{Redrive, RedriveMany, Redriven};
 use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::sync::Arc;
+use uuid::Uuid;
 
 const FIND: &str = sql!("request/to_redrive");
 const REDRIVE: &str = sql!("request/redrive");
@@ -52,24 +53,31 @@ pub(crate) async fn redrive_many(
 ) -> leasehold_store::Result<Vec<(RequestId, RequestId)>> {
     const CONTEXT: &str = "request_redrive_many";
     let many = Arc::new(many.clone());
+    let mut after = RequestId(Uuid::nil());
     loop {
         let search = Arc::clone(&many);
-        let chosen = store.read(CONTEXT, move |s| choose(s, &search)).await?;
-        if chosen.is_empty() {
+        let chosen = store.read(CONTEXT, move |s| choose(s, &search, after));
+        let chosen = chosen.await?;
+        let Some(last) = chosen.last() else {
             return Ok(Vec::new());
-        }
+        };
+        after = *last;
         let change = Arc::clone(&many);
         let redriven = store.write(CONTEXT, move |s| redrive_chosen(s, &change, &chosen));
         let redriven = redriven.await?;
-        // If other calls have redriven all of them meanwhile, there may be more. The next search does not find those, but broken ones.
-        if !redriven.redriven.is_empty() || redriven.has_broken {
-            return Ok(redriven.redriven);
+        // If all of them are broken, or other calls have redriven them meanwhile, there may be more.
+        if !redriven.is_empty() {
+            return Ok(redriven);
         }
     }
 }
 
-/// Returns the requests to redrive, oldest first: as many as the limits of the call allow.
-fn choose(session: &Session<'_>, many: &RedriveMany) -> Result<Vec<RequestId>, Fault> {
+/// Returns the requests to redrive after this one, oldest first: as many as the limits of the call allow.
+fn choose(
+    session: &Session<'_>,
+    many: &RedriveMany,
+    after: RequestId,
+) -> Result<Vec<RequestId>, Fault> {
     if !workspace::is_open(session, many.workspace)? {
         return Ok(Vec::new());
     }
@@ -77,7 +85,8 @@ fn choose(session: &Session<'_>, many: &RedriveMany) -> Result<Vec<RequestId>, F
         blob(many.workspace),
         many.reason.map(FailureReason::as_str),
         many.limit.min(SWEEP_MAX_BATCH),
-        many.definition.map(blob)
+        many.definition.map(blob),
+        blob(after)
     ];
     let failed: Vec<(RequestId, u64)> = session.all(NEVER_REDRIVEN, row, |row| {
         Ok((row.id("id")?, row.count("bytes")?))
@@ -91,19 +100,12 @@ fn choose(session: &Session<'_>, many: &RedriveMany) -> Result<Vec<RequestId>, F
     Ok(fitting.map(|(failed, _)| failed).collect())
 }
 
-/// The outcome of redriving the requests of one search.
-struct RedrivenChosen {
-    redriven: Vec<(RequestId, RequestId)>,
-    /// Whether some could not be redriven, because their rows are broken.
-    has_broken: bool,
-}
-
-/// Redrives those of the chosen requests that can still be redriven.
+/// Redrives those of the chosen requests that can still be redriven and are not broken.
 fn redrive_chosen(
     session: &Session<'_>,
     many: &RedriveMany,
     chosen: &[RequestId],
-) -> Result<RedrivenChosen, Fault> {
+) -> Result<Vec<(RequestId, RequestId)>, Fault> {
     let is_open = workspace::is_open(session, many.workspace)?;
     let chosen = if is_open { chosen } else { &[] };
     let outcomes = session.isolated_if_one_fails(chosen, |failed| {
@@ -116,10 +118,7 @@ fn redrive_chosen(
         insert(session, many.workspace, *failed, id, &many.by)?;
         Ok(Some((*failed, id)))
     })?;
-    Ok(RedrivenChosen {
-        has_broken: outcomes.iter().any(Option::is_none),
-        redriven: outcomes.into_iter().flatten().flatten().collect(),
-    })
+    Ok(outcomes.into_iter().flatten().flatten().collect())
 }
 
 fn insert(

@@ -79,7 +79,7 @@ store_trait! {
         async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven>;
 
         /// Redrives FAILED requests that were never redriven, oldest first; returns pairs of failed and new request. A call may redrive fewer than its limits
-        /// allow: none are left only when it returns none, or when other transactions have locked those that are left.
+        /// allow. When it returns none, none are left but broken ones, which it reports, and those that other transactions have locked.
         async fn request_redrive_many(
             &self,
             redrive: &RedriveMany,
@@ -107,7 +107,8 @@ store_trait! {
         /// before the first 100 admissions of their workspace. Also returns since when the oldest request has been due that could be admitted now.
         async fn request_oldest(&self) -> Result<Oldest>;
 
-        /// Returns every transition of the request, in order.
+        /// Returns every transition of the request, in order; none of a pruned request. If the first one has a status before it, earlier events have expired
+        /// (see [`PruneStore::prune`](crate::prune::PruneStore::prune)).
         async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>>;
 
         /// Returns how many requests of its workspace are ahead of this one, counted up to `up_to`; none if it is not PENDING, not due,

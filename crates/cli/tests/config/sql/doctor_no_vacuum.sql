@@ -1,2 +1,2 @@
--- Disables autovacuum for a frequently written table.
-ALTER TABLE request_event SET (autovacuum_enabled = false)
+-- Turns autovacuum off for a partition of the event log.
+ALTER TABLE request_event_0 SET (autovacuum_enabled = false)
