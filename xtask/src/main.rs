@@ -30,7 +30,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install missing test dependencies: PostgreSQL of two versions, faketime, Temporal's CLI and Python SDK, linters.
+    /// Install missing test dependencies: PostgreSQL of two versions, PgBouncer, faketime, Temporal's CLI and Python SDK, linters.
     Setup(SetupArguments),
     /// Set up, run every test on throwaway servers, and print a summary.
     Test(test::TestArguments),

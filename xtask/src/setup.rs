@@ -5,9 +5,10 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use leasehold_testkit::{
-    FAKETIME_PACKAGE, LINTERS, Linter, POSTGRES_VERSIONS, PROMTOOL_PACKAGE, PostgresPackage,
-    PythonPackage, SCHEMATHESIS, TEMPORAL_CLI, TEMPORAL_PYTHON_SDK, debian_postgres,
-    faketime_library, postgres_programs, postgres_version, promtool_version,
+    FAKETIME_PACKAGE, LINTERS, Linter, PGBOUNCER_PACKAGE, POSTGRES_VERSIONS, PROMTOOL_PACKAGE,
+    PostgresPackage, PythonPackage, SCHEMATHESIS, TEMPORAL_CLI, TEMPORAL_PYTHON_SDK,
+    debian_postgres, faketime_library, pgbouncer_version, postgres_programs, postgres_version,
+    promtool_version,
 };
 
 use crate::install::{debian_packages, first_line, pip, python_package};
@@ -71,6 +72,7 @@ pub(crate) fn missing(versions: PostgresVersions) -> Vec<String> {
     let is_here = |package: PythonPackage| package.directory(&target).exists();
     let programs = [
         ("PostgreSQL", postgres_programs().is_some()),
+        ("PgBouncer", pgbouncer_version().is_some()),
         ("faketime", faketime_library().is_some()),
         ("promtool", promtool_version().is_some()),
         (
@@ -97,6 +99,7 @@ pub(crate) fn missing(versions: PostgresVersions) -> Vec<String> {
 /// Installs missing dependencies and prints one line for each. Idempotent.
 pub(crate) fn run(versions: PostgresVersions) -> Result<InstalledTools> {
     postgres()?;
+    pgbouncer()?;
     faketime()?;
     promtool()?;
     linters()?;
@@ -168,6 +171,18 @@ fn postgres_of(major: u32) -> Result<Option<InstalledPostgres>> {
         programs.display()
     );
     Ok(Some(found))
+}
+
+/// Debian's PgBouncer. Tests start their own.
+fn pgbouncer() -> Result<()> {
+    let mut state = "already installed";
+    if pgbouncer_version().is_none() {
+        debian_packages(&[PGBOUNCER_PACKAGE])?;
+        state = "installed";
+    }
+    let version = pgbouncer_version().context("the PgBouncer package contains no pgbouncer")?;
+    println!("setup: {version} {state}");
+    Ok(())
 }
 
 /// The faketime library, which fakes the clock of a program.

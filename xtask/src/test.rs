@@ -3,6 +3,7 @@
 mod history;
 mod outcome;
 mod pool;
+mod poolers;
 mod programs;
 mod versions;
 
@@ -81,6 +82,7 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     let server = versions::shared(arguments, &ready.postgres, files.path())?;
     let further = versions::further(&ready.postgres, &server, files.path())?;
     versions::add(&mut programs, &further, arguments.full);
+    poolers::add(&mut programs, arguments.full, !arguments.filter.is_empty());
     history.sort(&mut programs);
     let postgres = Cluster::start_in(&server.programs, &[])?.without_deadlock_check();
     println!(
@@ -272,17 +274,20 @@ fn sum_up(
     }
 }
 
-/// Gives a command the variables of the tests. A program for another PostgreSQL version starts its own server, and takes its usual sizes: these do
-/// not depend on the version, and five full runs would take hours.
+/// Gives a command the variables of the tests. A program for another PostgreSQL version starts its own server. It and a program behind a pooler take
+/// their usual sizes: these do not depend on version or pooler, and so many full runs would take hours.
 fn with(command: &mut Command, environment: &[(&'static str, String)], program: &TestProgram) {
     command
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
-        .envs(environment.iter().map(|(name, value)| (name, value)));
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .envs(program.variables.iter().map(|(name, value)| (name, value)));
     if let Some(server) = &program.postgres {
         command
             .env(POSTGRES_BIN_VARIABLE, &server.programs)
-            .env_remove(SERVER_VARIABLE)
-            .env_remove(FULL_VARIABLE);
+            .env_remove(SERVER_VARIABLE);
+    }
+    if program.postgres.is_some() || !program.variables.is_empty() {
+        command.env_remove(FULL_VARIABLE);
     }
 }

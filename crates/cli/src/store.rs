@@ -57,6 +57,7 @@ pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static s
     let mut options = PostgresOptions {
         schema: settings.store.schema.clone(),
         max_connections: settings.store.max_connections,
+        pooler: settings.store.pooler(),
         notify: settings.store.notify,
         ..PostgresOptions::new(&url)
     };

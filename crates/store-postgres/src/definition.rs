@@ -2,7 +2,7 @@
 
 use crate::audit;
 use crate::error::unreadable;
-use crate::job::row::JsonIn;
+use crate::job::row::JsonbIn;
 use crate::queue_access::{self, QueuesPrepared};
 use crate::row;
 use crate::session::Session;
@@ -205,7 +205,7 @@ async fn publish(
                 &new.id.0,
                 &new.workspace.0,
                 &new.definition.0,
-                &JsonIn(&body),
+                &JsonbIn(&body),
                 &new.params_schema,
                 &timeout,
             ],

@@ -82,6 +82,20 @@ pub(crate) fn schema_record(error: Error) -> Error {
     }
 }
 
+/// An error for a statement that returned another number of rows than one.
+pub(crate) fn unexpected_rows(context: &'static str, count: usize) -> Error {
+    let text = format!("a statement that returns one row returned {count}");
+    Error::new(context, ErrorKind::Broken(text))
+}
+
+/// An error for a pooler in transaction mode that the settings do not name. `seen`: what shows it.
+pub(crate) fn shared_sessions(seen: &str) -> ErrorKind {
+    ErrorKind::Unavailable(format!(
+        "the address of the store is that of a pooler that shares sessions between its clients ({seen}); set store.pooler = \"transaction\"; \
+         if that is set, the pooler knows no prepared statements: set store.prepared_statements = false"
+    ))
+}
+
 /// An error for a row that the program cannot decode.
 pub(crate) fn unreadable(
     context: &'static str,
@@ -98,6 +112,9 @@ fn database(error: &DbError) -> ErrorKind {
             "the database has no Leasehold schema, or an incomplete one ({text}); run `leasehold migrate up`"
         ));
     }
+    if is_in_another_session(code, &text) {
+        return shared_sessions(&text);
+    }
     if code.code().starts_with("23") {
         return ErrorKind::Constraint(error.constraint().unwrap_or(code.code()).to_owned());
     }
@@ -105,6 +122,13 @@ fn database(error: &DbError) -> ErrorKind {
         Condition::Damaged => Condition::Damaged.kind(format!("{text} (SQLSTATE {})", code.code())),
         condition => condition.kind(text),
     }
+}
+
+/// Whether a prepared statement is not the one that this connection prepared: the session is another one.
+fn is_in_another_session(code: &SqlState, text: &str) -> bool {
+    *code == SqlState::INVALID_SQL_STATEMENT_NAME
+        || *code == SqlState::DUPLICATE_PSTATEMENT
+        || *code == SqlState::PROTOCOL_VIOLATION && text.contains("prepared statement")
 }
 
 /// Maps a SQLSTATE. `routine`: the function of the server that reported the error.

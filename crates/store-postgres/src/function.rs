@@ -5,7 +5,8 @@
 mod tests;
 
 use crate::error::schema_record;
-use crate::session::{Params, Session};
+use crate::param::Params;
+use crate::session::Session;
 use crate::transaction::OpenTransaction;
 use leasehold_store::sql;
 use leasehold_store::{

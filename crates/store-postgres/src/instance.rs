@@ -1,8 +1,8 @@
 //! Server instances in PostgreSQL, as of their last heartbeat.
 
 use crate::migrate::MIGRATIONS;
+use crate::param::Params;
 use crate::row;
-use crate::session::Params;
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
 use leasehold_store::instance::{HeartbeatRecorded, Instance, InstanceHeartbeat, InstanceStore};

@@ -23,6 +23,7 @@ mod lock_wait;
 mod migrate;
 mod notification;
 mod options;
+mod param;
 mod pool;
 mod prune;
 mod queue;
@@ -41,7 +42,7 @@ mod workspace;
 
 pub use function::{SqlFunction, functions};
 pub use migrate::{MIGRATIONS, migration_script, schema_checksum};
-pub use options::PostgresOptions;
+pub use options::{Pooler, PostgresOptions};
 pub use store::PostgresStore;
 
 /// The SQL fragments that statements include, for programs that read statements from their files.

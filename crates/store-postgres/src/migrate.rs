@@ -1,10 +1,11 @@
 //! Applies the numbered migrations and the SQL functions under a lock. Rejects a schema that another build or a newer version created.
 
-use crate::error::{schema_record, unreadable};
+use crate::error::{schema_record, shared_sessions, unreadable};
 use crate::function::{self, FUNCTIONS, Functions};
+use crate::param::Params;
 use crate::pool;
 use crate::schema::Schema;
-use crate::session::{Params, Session};
+use crate::session::Session;
 use crate::store::PostgresStore;
 use crate::transaction::OpenTransaction;
 use async_trait::async_trait;
@@ -21,6 +22,8 @@ pub const MIGRATIONS: &[Migration] = include!(concat!(env!("OUT_DIR"), "/migrati
 /// The version of this program, which the record of a migration names.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const CONTEXT: &str = "migrating";
+/// How often two connections are compared.
+const SESSION_CHECKS: usize = 3;
 const LOCK: &str = sql!("migration/lock");
 const PREPARE_SCHEMA: &str = sql!("migration/prepare_schema");
 const PREPARE: &str = sql!("migration/prepare");
@@ -38,10 +41,12 @@ const SCRIPT: Script<'static> = Script {
 #[async_trait]
 impl SchemaStore for PostgresStore {
     async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>> {
+        refuse_shared_sessions(self).await?;
         up_with(self, FUNCTIONS).await
     }
 
     async fn schema_status(&self) -> Result<Vec<MigrationStatus>> {
+        refuse_shared_sessions(self).await?;
         let client = pool::take(&self.pool, CONTEXT).await?;
         let session = client.session();
         let tables = session.one(sql!("migration/exists"), &[]).await;
@@ -58,6 +63,25 @@ impl SchemaStore for PostgresStore {
         status.extend(FUNCTIONS.compare(&applied_functions));
         Ok(status)
     }
+}
+
+/// Fails if statements of two open connections run in one session, which only a pooler in transaction mode causes, but the options do not name one: such
+/// a session may run the prepared statement of another process. Every program reads or migrates the schema first. A busy pooler may hide it.
+async fn refuse_shared_sessions(store: &PostgresStore) -> Result<()> {
+    if store.pool.is_pooled() {
+        return Ok(());
+    }
+    let first = pool::take(&store.pool, CONTEXT).await?;
+    let Some(second) = pool::take_if_free(&store.pool, CONTEXT).await else {
+        return Ok(());
+    };
+    for _ in 0..SESSION_CHECKS {
+        if first.session().backend().await? == second.session().backend().await? {
+            let seen = "two open connections used one session";
+            return Err(Error::new(CONTEXT, shared_sessions(seen)));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the SQL that migrates a database with this status, for review or for `psql`; empty if everything is applied. An empty status

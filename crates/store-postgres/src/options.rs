@@ -4,6 +4,19 @@ use leasehold_store::Clock;
 use std::fmt;
 use std::time::Duration;
 
+/// What is between the program and the database server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pooler {
+    /// Nothing, or a pooler in session mode: a connection has a session of its own.
+    #[default]
+    None,
+    /// A pooler in transaction mode: clients share sessions, so statements need no settings, locks or notifications of a session.
+    Transaction {
+        /// Whether the pooler knows prepared statements. Otherwise every statement is parsed and planned again.
+        prepared_statements: bool,
+    },
+}
+
 /// How a [`crate::PostgresStore`] connects.
 #[derive(Clone)]
 pub struct PostgresOptions {
@@ -24,8 +37,9 @@ pub struct PostgresOptions {
     /// How long an operation may use a connection before it fails as unavailable and the connection is closed. Heartbeats may take ten seconds
     /// at most, reads thirty; migrations, rebuilds and pruning may take longer while the server answers other connections.
     pub call_timeout: Duration,
-    /// Whether to receive notifications of other processes, on a connection outside the pool. Must be off behind a connection pooler in
-    /// transaction mode.
+    /// What is between the program and the database server.
+    pub pooler: Pooler,
+    /// Whether to receive notifications of other processes, on a connection outside the pool. Has no effect behind a pooler in transaction mode.
     pub notify: bool,
     /// The clock that statements use.
     pub clock: Clock,
@@ -41,9 +55,15 @@ impl PostgresOptions {
             max_connections: 10,
             connect_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(60),
+            pooler: Pooler::None,
             notify: true,
             clock: Clock::Database,
         }
+    }
+
+    /// Whether to listen for notifications.
+    pub(crate) fn listens(&self) -> bool {
+        self.notify && self.pooler == Pooler::None
     }
 
     /// The connections for renewals of leases, named locks and heartbeats of instances.
@@ -65,6 +85,7 @@ impl fmt::Debug for PostgresOptions {
             .field("max_connections", &self.max_connections)
             .field("connect_timeout", &self.connect_timeout)
             .field("call_timeout", &self.call_timeout)
+            .field("pooler", &self.pooler)
             .field("notify", &self.notify)
             .field("clock", &self.clock)
             .finish()

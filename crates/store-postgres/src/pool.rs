@@ -3,13 +3,12 @@
 mod watch;
 
 use crate::error;
-use crate::options::PostgresOptions;
+use crate::options::{Pooler, PostgresOptions};
 use crate::schema::Schema;
-use crate::session::Session;
+use crate::session::{Session, Settings};
 use crate::tls;
 use deadpool_postgres::{
-    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
-    RecyclingMethod, Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Timeouts,
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
@@ -20,8 +19,6 @@ use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use watch::{Connector, Watch, Watches};
 
-const CONFIGURE: &str = sql!("session/configure");
-const LIMIT_HEARTBEATS: &str = sql!("session/limit_heartbeats");
 const DISCARD_PLANS: &str = sql!("session/discard_plans");
 /// A connection discards its cached plans after this many uses.
 const DISCARD_PLANS_EVERY: usize = 1_000;
@@ -38,6 +35,7 @@ pub(crate) struct Address {
 pub(crate) struct Connections {
     pool: Pool,
     schema: Schema,
+    settings: Settings,
     watches: Arc<Watches>,
     call_timeout: Duration,
 }
@@ -46,9 +44,10 @@ pub(crate) struct Connections {
 pub(crate) struct Connection {
     object: Object,
     watch: Option<Arc<Watch>>,
-    pub(crate) schema: Schema,
+    schema: Schema,
+    settings: Settings,
     /// The operation that uses it.
-    pub(crate) context: &'static str,
+    context: &'static str,
 }
 
 fn invalid(text: String) -> Error {
@@ -95,11 +94,11 @@ impl Purpose {
         }
     }
 
-    /// The statements that configure a connection.
-    fn configure(self) -> String {
+    /// How long a statement waits for a lock. A renewal that takes longer is of no use, because the caller repeats it.
+    fn lock_timeout(self) -> &'static str {
         match self {
-            Self::Calls => CONFIGURE.to_owned(),
-            Self::Heartbeats => format!("{CONFIGURE};\n{LIMIT_HEARTBEATS}"),
+            Self::Calls => "2s",
+            Self::Heartbeats => "500ms",
         }
     }
 }
@@ -111,7 +110,10 @@ impl Connections {
         schema: Schema,
         purpose: Purpose,
     ) -> Result<Self> {
-        let configure: Arc<str> = purpose.configure().into();
+        let settings = Settings {
+            pooler: options.pooler,
+            lock_timeout: purpose.lock_timeout(),
+        };
         let watches = Arc::new(Watches::default());
         let connector = Connector::new(address.tls, options.connect_timeout);
         let manager = Manager::from_connect(
@@ -132,14 +134,14 @@ impl Connections {
             .recycle_timeout(Some(options.connect_timeout))
             .post_create(Hook::async_fn(move |client, _| {
                 created.register(client);
-                let configure = Arc::clone(&configure);
-                Box::pin(async move { run(client, &configure, limit).await })
+                Box::pin(async move { bounded(settings.configure_session(client), limit).await })
             }))
             .post_recycle(Hook::async_fn(move |client, metrics| {
                 let uses = metrics.recycle_count + 1;
+                let discards = settings.pooler == Pooler::None && plans_expired(uses);
                 Box::pin(async move {
-                    match plans_expired(uses) {
-                        true => run(client, DISCARD_PLANS, limit).await,
+                    match discards {
+                        true => bounded(client.batch_execute(DISCARD_PLANS), limit).await,
                         false => Ok(()),
                     }
                 })
@@ -149,6 +151,7 @@ impl Connections {
         Ok(Self {
             pool,
             schema,
+            settings,
             watches,
             call_timeout: options.call_timeout,
         })
@@ -157,6 +160,11 @@ impl Connections {
     /// Returns the maximum number of connections.
     pub(crate) fn max_size(&self) -> usize {
         self.pool.status().max_size
+    }
+
+    /// Whether a pooler in transaction mode is expected.
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.settings.pooler != Pooler::None
     }
 
     fn watched(&self, object: Object, context: &'static str) -> Connection {
@@ -168,6 +176,7 @@ impl Connections {
             object,
             watch,
             schema: self.schema.clone(),
+            settings: self.settings,
             context,
         }
     }
@@ -176,12 +185,7 @@ impl Connections {
 impl Connection {
     /// Returns a session, each of whose statements is a transaction.
     pub(crate) fn session(&self) -> Session<'_> {
-        Session::on_connection(&self.object, &self.schema, self.context)
-    }
-
-    /// Returns the driver's connection, to begin a transaction.
-    pub(crate) fn driver(&mut self) -> &mut ClientWrapper {
-        &mut self.object
+        Session::new(&self.object, self.settings, &self.schema, self.context)
     }
 }
 
@@ -194,12 +198,11 @@ impl Drop for Connection {
 }
 
 /// Runs a statement for a hook of the pool, which has no limit of its own.
-async fn run(
-    client: &ClientWrapper,
-    sql: &str,
+async fn bounded(
+    statement: impl Future<Output = std::result::Result<(), tokio_postgres::Error>>,
     limit: Duration,
 ) -> std::result::Result<(), HookError> {
-    match timeout(limit, client.batch_execute(sql)).await {
+    match timeout(limit, statement).await {
         Ok(done) => done.map_err(HookError::Backend),
         Err(_) => Err(HookError::message("the database did not answer in time")),
     }

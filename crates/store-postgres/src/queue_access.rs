@@ -4,7 +4,7 @@ use crate::audit;
 use crate::job::queue_cache;
 use crate::row;
 use crate::session::Session;
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
 use leasehold_core::WorkspaceId;
 use leasehold_core::queue_access::{
@@ -65,9 +65,8 @@ pub(crate) async fn prepare(
         };
         if !plan.create.is_empty() {
             // Reads again: others may have created some, and an administrator's are to be shared.
-            let row: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-                [&plan.create, &owner, &store.given_now()];
-            let rows = transaction.many(sql!("queue/create"), &row).await?;
+            let row: &Params<'_> = &[&plan.create, &owner, &store.given_now()];
+            let rows = transaction.many(sql!("queue/create"), row).await?;
             created.extend(rows.iter().map(|row| row.get::<_, String>("name")));
             continue;
         }

@@ -16,7 +16,7 @@ use leasehold_store::{Clock, Result};
 use std::sync::{Arc, Mutex};
 use tokio_postgres::Row;
 
-pub(crate) use crate::session::Params;
+pub(crate) use crate::param::Params;
 /// The text of `sql/<noun>/<verb>.sql`.
 pub(crate) use leasehold_store::sql;
 
@@ -43,12 +43,13 @@ impl PostgresStore {
     pub fn new(options: &PostgresOptions) -> Result<Self> {
         let address = pool::address(options)?;
         let schema = Schema::new(&options.schema)?;
+        let listened = options.listens().then(|| address.clone());
         Ok(Self {
             pool: pool::build(options, address.clone(), schema.clone(), Purpose::Calls)?,
-            heartbeats: pool::build(options, address.clone(), schema, Purpose::Heartbeats)?,
-            notifier: Arc::new(Notifier::new(options.notify.then_some(address.clone()))),
+            heartbeats: pool::build(options, address, schema, Purpose::Heartbeats)?,
+            notifier: Arc::new(Notifier::new(listened.clone())),
             jobs: Arc::new(Jobs::new(options.max_connections)),
-            job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
+            job_notifier: Arc::new(JobNotifier::new(listened)),
             request_expiry: Arc::default(),
             prune_scan: Arc::default(),
             versions: Arc::default(),

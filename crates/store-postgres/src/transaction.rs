@@ -1,20 +1,19 @@
 //! One transaction, for operations that need more than one statement. Knows no table.
 
 use crate::error::postgres;
+use crate::param::Params;
 use crate::pool::{self, Connection};
-use crate::schema::Schema;
-use crate::session::{Params, Session};
+use crate::session::{OpenGuard, Session};
 use crate::store::PostgresStore;
 use bytes::Bytes;
-use deadpool_postgres::Transaction;
 use futures::{SinkExt, pin_mut};
 use leasehold_store::Result;
-use tokio_postgres::{IsolationLevel, Row};
+use tokio_postgres::Row;
 
 /// An open transaction of the operation `context`; rolled back if it is dropped.
 pub(crate) struct OpenTransaction<'a> {
-    inner: Transaction<'a>,
-    schema: Schema,
+    session: Session<'a>,
+    guard: OpenGuard<'a>,
     pub(crate) context: &'static str,
 }
 
@@ -27,44 +26,45 @@ impl<'a> OpenTransaction<'a> {
     /// Begins a transaction of the operation for which the connection was taken. It sees what others committed while it waited for a lock, whatever
     /// the database's default isolation is.
     pub(crate) async fn begin(client: &'a mut Connection) -> Result<Self> {
-        let (schema, context) = (client.schema.clone(), client.context);
-        let transaction = client
-            .driver()
-            .build_transaction()
-            .isolation_level(IsolationLevel::ReadCommitted);
-        let inner = transaction.start().await.map_err(postgres(context))?;
+        let session = client.session().in_transaction();
+        let context = session.context;
+        let guard = OpenGuard::new(session.client());
+        session.begin().await.map_err(postgres(context))?;
         Ok(Self {
-            inner,
-            schema,
+            session,
+            guard,
             context,
         })
     }
 
     /// Returns a session for functions that also run outside a transaction.
     pub(crate) fn session(&self) -> Session<'_> {
-        Session::in_transaction(&self.inner, &self.schema, self.context)
+        self.session
+    }
+
+    /// Whether it may use `COPY`.
+    pub(crate) fn can_copy(&self) -> bool {
+        self.session.is_direct()
     }
 
     pub(crate) async fn many(&self, sql: &'static str, params: &Params<'_>) -> Result<Vec<Row>> {
-        self.session().many(sql, params).await
+        self.session.many(sql, params).await
     }
 
     pub(crate) async fn one(&self, sql: &'static str, params: &Params<'_>) -> Result<Row> {
-        self.session().one(sql, params).await
+        self.session.one(sql, params).await
     }
 
     pub(crate) async fn execute(&self, sql: &'static str, params: &Params<'_>) -> Result<u64> {
-        self.session().execute(sql, params).await
+        self.session.execute(sql, params).await
     }
 
-    /// Runs a `COPY … FROM STDIN` statement with this document.
+    /// Runs a `COPY … FROM STDIN` statement with this document, if [`can_copy`](Self::can_copy).
     pub(crate) async fn copy_in(&self, sql: &'static str, document: Bytes) -> Result<()> {
         let copied = async {
-            let statement = self
-                .inner
-                .prepare_cached(&self.schema.statement(sql))
-                .await?;
-            let sink = self.inner.copy_in::<_, Bytes>(&statement).await?;
+            let client = self.session.client();
+            let statement = client.prepare_cached(&self.session.statement(sql)).await?;
+            let sink = client.copy_in::<_, Bytes>(&statement).await?;
             pin_mut!(sink);
             sink.send(document).await?;
             sink.finish().await
@@ -74,15 +74,16 @@ impl<'a> OpenTransaction<'a> {
 
     /// Runs a script of statements without parameters. `name`: what it is, for an error.
     pub(crate) async fn script(&self, name: &'static str, text: &str) -> Result<()> {
-        let run = self.inner.batch_execute(&self.schema.script(text)).await;
+        let text = self.session.script(text);
+        let run = self.session.client().batch_execute(&text).await;
         run.map_err(postgres(name))
     }
 
-    pub(crate) async fn commit(self) -> Result<()> {
-        self.inner.commit().await.map_err(postgres(self.context))
+    pub(crate) async fn commit(mut self) -> Result<()> {
+        self.guard.commit().await.map_err(postgres(self.context))
     }
 
-    pub(crate) async fn rollback(self) -> Result<()> {
-        self.inner.rollback().await.map_err(postgres(self.context))
+    pub(crate) async fn rollback(mut self) -> Result<()> {
+        self.guard.rollback().await.map_err(postgres(self.context))
     }
 }

@@ -3,7 +3,7 @@
 use crate::audit;
 use crate::request::claim;
 use crate::row;
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::OpenTransaction;
 use crate::transaction::connection;
 use async_trait::async_trait;
@@ -163,9 +163,9 @@ impl WorkspaceStore for PostgresStore {
         // Folding first leaves few unfolded events to add; the result is exact either way.
         claim::fold(self).await?;
         let shown = i64::from(limit.min(PAGE_MAX));
-        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&self.given_now(), &shown];
+        let params: &Params<'_> = &[&self.given_now(), &shown];
         let rows = self
-            .many(context, sql!("workspace/overview"), &params)
+            .many(context, sql!("workspace/overview"), params)
             .await?;
         let Some(first) = rows.first() else {
             let text = "the overview returned no totals row".to_owned();

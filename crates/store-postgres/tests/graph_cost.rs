@@ -82,7 +82,7 @@ fn measurements() -> Vec<Measurement> {
 async fn filled(executions: i64) -> (Client, TestDatabase) {
     let database = support::database().await;
     let client = connect(&database).await;
-    client.execute(CONFIGURE, &[]).await.unwrap();
+    client.execute(CONFIGURE, &[&false, &"2s"]).await.unwrap();
     // Switches off triggers: limits of workspaces do not matter here.
     client
         .batch_execute("SET session_replication_role = replica")

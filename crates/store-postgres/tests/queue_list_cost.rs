@@ -57,7 +57,7 @@ async fn cost_with(client: &Client, statement: &str, types: &str, arguments: &st
 async fn list_of_a_small_queue_does_not_read_the_jobs_of_others() {
     let database = support::database().await;
     let client = connect(&database).await;
-    client.execute(CONFIGURE, &[]).await.unwrap();
+    client.execute(CONFIGURE, &[&false, &"2s"]).await.unwrap();
     client.execute(FILL, &[&60_000_i64]).await.unwrap();
     client.batch_execute(SETTLE).await.unwrap();
     let queues = client.query_one(QUEUES, &[]).await.unwrap();
@@ -85,7 +85,7 @@ async fn list_of_a_small_queue_does_not_read_the_jobs_of_others() {
 async fn fold_under_an_old_snapshot_reads_no_dead_deltas() {
     let database = support::database().await;
     let (client, reader) = (connect(&database).await, connect(&database).await);
-    client.execute(CONFIGURE, &[]).await.unwrap();
+    client.execute(CONFIGURE, &[&false, &"2s"]).await.unwrap();
     let (first, last, limit, paused) = (0i64, 0i64, 10i32, false);
     let workspace: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
         [&first, &last, &limit, &paused];
@@ -108,7 +108,7 @@ async fn counts_after_a_burst_without_claims_read_only_what_is_new() {
     let clock = clock();
     let database = support::database().await;
     let client = connect(&database).await;
-    client.execute(CONFIGURE, &[]).await.unwrap();
+    client.execute(CONFIGURE, &[&false, &"2s"]).await.unwrap();
     let store = support::store(&database, clock.clone());
     let f = Fixture::new(Arc::new(store), clock);
     let (busy, quiet) = (f.workspace(10).await, f.workspace(10).await);

@@ -38,7 +38,7 @@ const EVENTS: &str = include_str!("sql/read_cost_fill_events.sql");
 async fn filled(each: i64, ended: i64) -> (Client, TestDatabase) {
     let database = support::database().await;
     let client = connect(&database).await;
-    client.execute(CONFIGURE, &[]).await.unwrap();
+    client.execute(CONFIGURE, &[&false, &"2s"]).await.unwrap();
     let (first, last, limit, paused) = (0i64, 1i64, 100i32, false);
     client
         .execute(FILL_WORKSPACES, &[&first, &last, &limit, &paused])

@@ -39,7 +39,7 @@ async fn recovery_skips_the_dead_entries_of_earlier_claims() {
     }
 
     let client = connect(&database).await;
-    client.batch_execute(CONFIGURE).await.unwrap();
+    client.execute(CONFIGURE, &[&false, &"2s"]).await.unwrap();
     let prepare = PREPARE
         .replace("{types}", "timestamptz, text, bigint, timestamptz")
         .replace("{statement}", &expand(RECOVER, INCLUDES));

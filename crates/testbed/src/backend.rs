@@ -2,6 +2,8 @@
 
 use leasehold_core::Timestamp;
 use leasehold_store::{Clock, ManualClock, Store};
+#[cfg(feature = "postgres")]
+use leasehold_store_postgres::Pooler;
 #[cfg(feature = "sqlite")]
 use leasehold_testkit::TempDir;
 #[cfg(feature = "postgres")]
@@ -38,8 +40,11 @@ pub struct BackendOptions {
     pub connect_timeout: Duration,
     /// PostgreSQL: whether to listen for notifications of other processes.
     pub notify: bool,
-    /// PostgreSQL: `host:port` of a proxy in front of the server.
+    /// PostgreSQL: `host:port` of a proxy or pooler in front of the server.
     pub proxy: Option<String>,
+    /// PostgreSQL: whether that is a pooler in transaction mode.
+    #[cfg(feature = "postgres")]
+    pub pooler: Pooler,
     /// SQLite: number of read connections.
     pub readers: usize,
 }
@@ -53,6 +58,8 @@ impl Default for BackendOptions {
             connect_timeout: Duration::from_secs(30),
             notify: true,
             proxy: None,
+            #[cfg(feature = "postgres")]
+            pooler: Pooler::None,
             readers: 4,
         }
     }

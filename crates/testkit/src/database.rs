@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
 
-use crate::postgres::try_connect;
+use crate::postgres::{connect, try_connect};
 use crate::reuse::{Baseline, recycle};
-use crate::statement::{DATABASE_DEADLOCKS, DATABASE_DISCONNECT, DATABASE_DROP, fill};
+use crate::statement::{
+    DATABASE_DEADLOCKS, DATABASE_DISCONNECT, DATABASE_DROP, DATABASE_ISOLATION, fill,
+};
 
 const DROP_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -46,6 +48,17 @@ impl TestDatabase {
     #[must_use]
     pub fn url_in(&self, schema: &str) -> String {
         in_schema(&self.url, schema)
+    }
+
+    /// Sets the default isolation level of later connections.
+    ///
+    /// # Panics
+    /// When the server is unreachable or the level is unknown.
+    pub async fn set_default_isolation(&self, isolation: &str) {
+        let set = fill(DATABASE_ISOLATION, &[("name", &self.name)]);
+        let set = set.replace("{isolation}", isolation);
+        let done = connect(&self.server_url).await.batch_execute(&set).await;
+        done.unwrap_or_else(|error| panic!("failed to set the isolation level: {error:?}"));
     }
 
     /// The database's name on its server.

@@ -1,4 +1,4 @@
-//! Real servers for tests: throwaway PostgreSQL and Temporal, child processes, a fault proxy, bounded waits, captured logs, a fuzzer.
+//! Real servers for tests: throwaway PostgreSQL, PgBouncer and Temporal, child processes, a fault proxy, bounded waits, captured logs, a fuzzer.
 //!
 //! This crate depends on none of Leasehold's own crates, so that each of them can use it in its tests. It is for tests
 //! only: a failure panics with a message that says what to do.
@@ -28,6 +28,7 @@ mod fuzz;
 mod linters;
 pub mod log_events;
 mod os_user;
+mod pgbouncer;
 mod port;
 mod postgres_package;
 mod process;
@@ -79,6 +80,7 @@ pub use linters::{
     CHECK_JSONSCHEMA, HADOLINT, HELM, KUBERNETES_VALIDATE, LINTERS, Linter, SHELLCHECK, YAMLLINT,
     yaml_as_json,
 };
+pub use pgbouncer::{PGBOUNCER_PACKAGE, POOLER_VARIABLE, PgBouncer, pgbouncer_version};
 pub use postgres_package::{POSTGRES_VERSIONS, PostgresPackage};
 pub use process::Process;
 pub use programs::{

@@ -5,6 +5,7 @@ pub(crate) const DATABASE_DROP: &str = include_str!("../sql/database/drop.sql");
 pub(crate) const DATABASE_EXISTS: &str = include_str!("../sql/database/exists.sql");
 pub(crate) const DATABASE_DISCONNECT: &str = include_str!("../sql/database/disconnect.sql");
 pub(crate) const DATABASE_DEADLOCKS: &str = include_str!("../sql/database/deadlocks.sql");
+pub(crate) const DATABASE_ISOLATION: &str = include_str!("../sql/database/isolation.sql");
 pub(crate) const DATABASE_RENAME: &str = include_str!("../sql/database/rename.sql");
 pub(crate) const IDLE_TABLE: &str = include_str!("../sql/database/idle_table.sql");
 pub(crate) const IDLE_TAKE: &str = include_str!("../sql/database/idle_take.sql");

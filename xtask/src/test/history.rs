@@ -87,21 +87,11 @@ pub(super) fn minutes(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn program(name: &str) -> TestProgram {
-        TestProgram {
-            name: name.to_owned(),
-            executable: PathBuf::new(),
-            folder: PathBuf::new(),
-            options: Vec::new(),
-            postgres: None,
-        }
-    }
-
     #[test]
     fn the_longest_go_first_and_the_unknown_before_them() {
         let history = History::parse("a 1.5\nb 20\nwhole 21\nrubbish\n");
         assert_eq!(history.last(), Some(Duration::from_secs(21)));
-        let mut programs = ["a", "new", "b"].map(program);
+        let mut programs = ["a", "new", "b"].map(TestProgram::named);
         history.sort(&mut programs);
         let names: Vec<_> = programs
             .iter()

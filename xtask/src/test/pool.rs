@@ -181,17 +181,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-
-    fn program(name: &str) -> TestProgram {
-        TestProgram {
-            name: name.to_owned(),
-            executable: PathBuf::new(),
-            folder: PathBuf::new(),
-            options: Vec::new(),
-            postgres: None,
-        }
-    }
 
     fn arguments(filter: &[&str]) -> TestArguments {
         TestArguments {
@@ -207,7 +196,7 @@ mod tests {
 
     #[test]
     fn programs_that_measure_times_run_alone_and_their_other_tests_do_not() {
-        let programs = ["core", "cli::load"].map(program);
+        let programs = ["core", "cli::load"].map(TestProgram::named);
         let options = |programs: &[TestProgram]| -> Vec<(String, String)> {
             let pair = |p: &TestProgram| (p.name.clone(), p.options.join(" "));
             programs.iter().map(pair).collect()

@@ -23,6 +23,8 @@ pub(super) struct TestProgram {
     pub(super) options: Vec<String>,
     /// The PostgreSQL version that it runs on, if not the shared server.
     pub(super) postgres: Option<InstalledPostgres>,
+    /// Variables that only this program gets.
+    pub(super) variables: Vec<(&'static str, String)>,
 }
 
 pub(super) fn build(arguments: &TestArguments, interrupt: &Interrupt) -> Result<Vec<TestProgram>> {
@@ -97,12 +99,27 @@ fn program(line: &str) -> Result<Option<TestProgram>> {
         folder,
         options: Vec::new(),
         postgres: None,
+        variables: Vec::new(),
     }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl TestProgram {
+        /// A program that is nowhere.
+        pub(crate) fn named(name: &str) -> Self {
+            Self {
+                name: name.to_owned(),
+                executable: PathBuf::new(),
+                folder: PathBuf::new(),
+                options: Vec::new(),
+                postgres: None,
+                variables: Vec::new(),
+            }
+        }
+    }
 
     #[test]
     fn a_test_program_is_known_by_its_package_and_name() {

@@ -184,15 +184,8 @@ mod tests {
 
     #[test]
     fn only_the_store_runs_on_other_versions_than_the_shared_one() {
-        let program = |name: &str| TestProgram {
-            name: name.to_owned(),
-            executable: PathBuf::new(),
-            folder: PathBuf::new(),
-            options: Vec::new(),
-            postgres: None,
-        };
         let added = |full| {
-            let mut programs: Vec<_> = ["core", UNIT_TESTS, NAME].map(program).into();
+            let mut programs: Vec<_> = ["core", UNIT_TESTS, NAME].map(TestProgram::named).into();
             add(&mut programs, &[server(14), server(18)], full);
             let added = programs.split_off(3).into_iter();
             let text = |one: TestProgram| (one.name, one.options.len());

@@ -1,7 +1,7 @@
 //! Checks settings against each other, after each one is valid alone.
 
-use super::Settings;
 use super::source::{Origins, SettingProblem};
+use super::{PoolerKind, Settings};
 
 /// The invalid setting, the related settings, and the rule.
 type Violation = (&'static str, &'static [&'static str], String);
@@ -31,6 +31,7 @@ impl Settings {
                 ),
             ),
             self.temporal_address(),
+            self.prepared_statements(),
         ];
         let wrong = wrong.into_iter().flatten();
         wrong
@@ -68,6 +69,15 @@ impl Settings {
             let message = format!("must be at least server.batch_max_bytes ({batch}), is {all}");
             let others: &[_] = &["server.batch_max_bytes"];
             ("server.bodies_max_bytes", others, message)
+        })
+    }
+
+    fn prepared_statements(&self) -> Option<Violation> {
+        let store = &self.store;
+        (!store.prepared_statements && store.pooler == PoolerKind::None).then(|| {
+            let message = "must be true if store.pooler is \"none\", is false; set store.pooler = \"transaction\" behind a pooler in transaction mode";
+            let others: &[_] = &["store.pooler"];
+            ("store.prepared_statements", others, message.to_owned())
         })
     }
 

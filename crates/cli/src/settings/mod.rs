@@ -37,6 +37,7 @@ pub(crate) use worker::WorkerSettings;
 
 use leasehold_process::logging::LogFormat;
 use leasehold_runtime::RuntimeOptions;
+use leasehold_store_postgres::Pooler;
 use registry::{ANY, SettingSpec, TICK, count, file, of, optional, time};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -110,6 +111,8 @@ const STORE: &[SettingSpec] = &[
     file("store.tls_ca_file", "/etc/leasehold/postgres-ca.pem"),
     of("store.migrate", SettingKind::Bool),
     count("store.max_connections", 1, 1_000),
+    of("store.pooler", SettingKind::OneOf(&["none", "transaction"])),
+    of("store.prepared_statements", SettingKind::Bool),
     of("store.notify", SettingKind::Bool),
     time("store.patience", ANY),
 ];
@@ -127,6 +130,9 @@ pub(crate) struct StoreSettings {
     pub(crate) migrate: bool,
     /// The pool size for PostgreSQL.
     pub(crate) max_connections: usize,
+    pub(crate) pooler: PoolerKind,
+    /// Whether the pooler knows prepared statements.
+    pub(crate) prepared_statements: bool,
     pub(crate) notify: bool,
     pub(crate) patience: HumanDuration,
 }
@@ -139,6 +145,8 @@ impl std::fmt::Debug for StoreSettings {
             .field("tls_ca_file", &self.tls_ca_file)
             .field("migrate", &self.migrate)
             .field("max_connections", &self.max_connections)
+            .field("pooler", &self.pooler)
+            .field("prepared_statements", &self.prepared_statements)
             .field("notify", &self.notify)
             .field("patience", &self.patience)
             .finish()
@@ -153,8 +161,33 @@ impl Default for StoreSettings {
             tls_ca_file: None,
             migrate: true,
             max_connections: 10,
+            pooler: PoolerKind::None,
+            prepared_statements: true,
             notify: true,
             patience: HumanDuration(Duration::from_secs(30)),
+        }
+    }
+}
+
+/// What is between the program and PostgreSQL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PoolerKind {
+    /// Nothing, or a pooler in session mode.
+    #[default]
+    None,
+    /// A pooler in transaction mode.
+    Transaction,
+}
+
+impl StoreSettings {
+    pub(crate) fn pooler(&self) -> Pooler {
+        let prepared_statements = self.prepared_statements;
+        match self.pooler {
+            PoolerKind::None => Pooler::None,
+            PoolerKind::Transaction => Pooler::Transaction {
+                prepared_statements,
+            },
         }
     }
 }

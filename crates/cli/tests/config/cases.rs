@@ -291,6 +291,12 @@ pub(crate) const TOGETHER: &[Case] = &[
         "must be set together with temporal.tls_key_file",
     ),
     (
+        "[store]\nprepared_statements = false\n",
+        2,
+        "store.prepared_statements",
+        "must be true if store.pooler is \"none\"",
+    ),
+    (
         "[temporal]\naddress = \"http://x:1\"\ntls = true\n",
         2,
         "temporal.address",

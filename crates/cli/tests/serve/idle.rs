@@ -51,7 +51,7 @@ async fn rate_of_window(cluster: &Cluster, processes: &mut [&mut Process]) -> f6
 /// The rate with the embedded engine, which also polls for nodes and timeouts.
 async fn embedded(cluster: &Cluster) -> f64 {
     let program = Program::bare()
-        .set("store.url", &cluster.url())
+        .store(&cluster.url())
         .set("log.level", "info,leasehold_runtime=trace");
     let mut serve = program.start();
     program::wait_for_lines(&serve, program::LOCK_ACQUIRED, 1).await;

@@ -1,6 +1,8 @@
-//! The process under test: settings, start and stop. Knows no database.
+//! The process under test: settings, start and stop. Knows no content of a database.
 
 use crate::{TIMEOUT, blocking};
+use leasehold_store_postgres::Pooler;
+use leasehold_testbed::postgres::route;
 use leasehold_testkit::{Process, TempDir, temp_dir};
 use std::path::PathBuf;
 use std::process::Command;
@@ -44,10 +46,25 @@ impl Program {
         Self::bare().set("engine.kind", "temporal")
     }
 
+    /// With this database.
+    pub(crate) fn store(self, url: &str) -> Self {
+        let route = route(url);
+        let program = self.set("store.url", &route.url);
+        match route.pooler {
+            Pooler::None => program,
+            Pooler::Transaction {
+                prepared_statements,
+            } => program.set("store.pooler", "transaction").set(
+                "store.prepared_statements",
+                &prepared_statements.to_string(),
+            ),
+        }
+    }
+
     /// With this database and namespace.
     pub(crate) fn new(store: &str, temporal: &str, namespace: &str) -> Self {
         Self::temporal()
-            .set("store.url", store)
+            .store(store)
             .set("temporal.address", temporal)
             .set("temporal.namespace", namespace)
     }

@@ -136,7 +136,7 @@ async fn insert(
     let at_once = routed.iter().all(|p| p.job.start == JobStart::Now);
     let numbered = ids.iter().copied().zip(routed.iter().copied());
     // COPY uses the database's clock, so it cannot be used with a manual clock.
-    if now.is_none() && at_once && routed.len() >= COPY_MIN_JOBS {
+    if transaction.can_copy() && now.is_none() && at_once && routed.len() >= COPY_MIN_JOBS {
         let rows = numbered.map(|(id, routed)| (id, routed.queue, routed.job));
         let document = copy::encode(rows);
         transaction

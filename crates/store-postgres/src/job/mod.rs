@@ -14,6 +14,7 @@ pub(crate) mod row;
 
 use crate::error::is_lock_timeout;
 use crate::lock_wait::LockWait;
+use crate::param::Param;
 use crate::row::PgRecord;
 use crate::store::{Params, PostgresStore, sql};
 use async_trait::async_trait;
@@ -32,7 +33,6 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 /// In-memory state of the WorkQueue; the clones of a store share it.
 #[derive(Debug)]
@@ -146,8 +146,8 @@ impl JobStore for PostgresStore {
             (Some(JobStatus::Failed), false) => sql!("job/list_failed"),
             (Some(JobStatus::Failed), true) => sql!("job/list_failed_of_queue"),
         };
-        let mut params: Vec<&(dyn ToSql + Sync)> = vec![&now, &before];
-        params.extend(queue.as_ref().map(|queue| queue as &(dyn ToSql + Sync)));
+        let mut params: Vec<&(dyn Param + Sync)> = vec![&now, &before];
+        params.extend(queue.as_ref().map(|queue| queue as &(dyn Param + Sync)));
         params.push(&rows);
         let found = self.many(context, statement, &params).await?;
         found.iter().map(|row| Job::read(&PgRecord(row))).collect()

@@ -1,5 +1,6 @@
 //! Converts rows of jobs and queues to the port's types.
 
+use crate::param::SqlType;
 use crate::row::time;
 use leasehold_core::job::JobRetry;
 use leasehold_core::payload::JsonText;
@@ -41,28 +42,57 @@ impl<'a> FromSql<'a> for Json {
     }
 }
 
-/// A `json` or `jsonb` parameter.
+/// A `json` parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonIn<'a>(pub(crate) &'a JsonText);
+
+/// A `jsonb` parameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JsonbIn<'a>(pub(crate) &'a JsonText);
 
 impl ToSql for JsonIn<'_> {
     fn to_sql(
         &self,
-        ty: &Type,
+        _ty: &Type,
         out: &mut BytesMut,
     ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
-        if *ty == Type::JSONB {
-            out.extend_from_slice(&[JSONB_FORMAT]);
-        }
         out.extend_from_slice(self.0.as_str().as_bytes());
         Ok(IsNull::No)
     }
 
     fn accepts(ty: &Type) -> bool {
-        *ty == Type::JSON || *ty == Type::JSONB
+        *ty == Type::JSON
     }
 
     to_sql_checked!();
+}
+
+impl ToSql for JsonbIn<'_> {
+    fn to_sql(
+        &self,
+        _ty: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        out.extend_from_slice(&[JSONB_FORMAT]);
+        out.extend_from_slice(self.0.as_str().as_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::JSONB
+    }
+
+    to_sql_checked!();
+}
+
+impl SqlType for JsonIn<'_> {
+    const TYPE: Type = Type::JSON;
+    const ARRAY: Type = Type::JSON_ARRAY;
+}
+
+impl SqlType for JsonbIn<'_> {
+    const TYPE: Type = Type::JSONB;
+    const ARRAY: Type = Type::JSONB_ARRAY;
 }
 
 /// Converts microseconds to a duration; the schema allows no negative values.

@@ -1,6 +1,6 @@
 //! Enqueues requests: one statement; with idempotency keys a transaction that also finds the holders of the keys.
 
-use crate::job::row::JsonIn;
+use crate::job::row::JsonbIn;
 use crate::lock_wait::LockWait;
 use crate::pool;
 use crate::row::micros;
@@ -25,7 +25,7 @@ const MAX_TRIES: usize = 5;
 struct Columns<'a> {
     ids: Vec<Uuid>,
     definitions: Vec<Uuid>,
-    params: Vec<JsonIn<'a>>,
+    params: Vec<JsonbIn<'a>>,
     priorities: Vec<i16>,
     run_ats: Vec<Option<Timestamp>>,
     keys: Vec<Option<&'a str>>,
@@ -39,7 +39,7 @@ impl<'a> Columns<'a> {
     fn push(&mut self, new: &'a NewRequest) {
         self.ids.push(new.id.0);
         self.definitions.push(new.definition.0);
-        self.params.push(JsonIn(&new.params));
+        self.params.push(JsonbIn(&new.params));
         self.priorities.push(new.priority);
         self.run_ats.push(new.run_at);
         self.keys

@@ -1,7 +1,7 @@
 //! Finds the holders of idempotency keys. Inserts nothing.
 
 use super::enqueue;
-use crate::job::row::JsonIn;
+use crate::job::row::JsonbIn;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use leasehold_core::RequestId;
@@ -29,8 +29,8 @@ pub(super) async fn find(
     enqueue::check_params(CONTEXT, &enqueue.requests).await?;
     let keyed = || positions.iter().map(|&at| &enqueue.requests[at]);
     let definitions: Vec<Uuid> = keyed().map(|new| new.definition.0).collect();
-    let params: Vec<JsonIn<'_>> = keyed()
-        .map(|new: &NewRequest| JsonIn(&new.params))
+    let params: Vec<JsonbIn<'_>> = keyed()
+        .map(|new: &NewRequest| JsonbIn(&new.params))
         .collect();
     let rows = store
         .many(

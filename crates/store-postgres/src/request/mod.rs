@@ -8,7 +8,7 @@ mod key_holders;
 mod resolve;
 
 use crate::row::{self, PgRecord};
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use async_trait::async_trait;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
@@ -161,10 +161,8 @@ impl RequestStore for PostgresStore {
         let reason = filter.reason.map(|reason| reason.as_str());
         let rows = match filter.workspace {
             None => {
-                let params: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-                    [&before, &status, &definition, &reason, &page.rows()];
-                self.many(CONTEXT, sql!("request/list_all"), &params)
-                    .await?
+                let params: &Params<'_> = &[&before, &status, &definition, &reason, &page.rows()];
+                self.many(CONTEXT, sql!("request/list_all"), params).await?
             }
             Some(workspace) => {
                 let failed = filter.status == Some(RequestStatus::Failed) || reason.is_some();
@@ -173,7 +171,7 @@ impl RequestStore for PostgresStore {
                 } else {
                     sql!("request/list")
                 };
-                let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+                let params: &Params<'_> = &[
                     &workspace.0,
                     &before,
                     &status,
@@ -181,7 +179,7 @@ impl RequestStore for PostgresStore {
                     &reason,
                     &page.rows(),
                 ];
-                self.many(CONTEXT, statement, &params).await?
+                self.many(CONTEXT, statement, params).await?
             }
         };
         read_requests(CONTEXT, rows).await

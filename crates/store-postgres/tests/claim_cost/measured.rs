@@ -133,7 +133,7 @@ impl MeasuredDatabase {
         let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
         let client = connect(&database).await;
         client.batch_execute(NO_AUTOVACUUM).await.unwrap();
-        client.batch_execute(CONFIGURE).await.unwrap();
+        client.execute(CONFIGURE, &[&false, &"2s"]).await.unwrap();
         client
             .batch_execute(&PREPARE.replace("{claim}", &expand(CLAIM, INCLUDES)))
             .await

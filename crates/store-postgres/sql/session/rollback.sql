@@ -1,0 +1,2 @@
+-- Rolls the open transaction back.
+ROLLBACK
