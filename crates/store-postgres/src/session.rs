@@ -269,12 +269,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs a statement that PostgreSQL allows only outside a transaction.
+    /// Runs a statement that PostgreSQL allows only outside a transaction. Behind a pooler it runs with the settings of the role.
     pub(crate) async fn outside_transaction(self, statement: &str) -> Result<()> {
-        let ran = match self.runner {
-            Runner::Connection(client) => client.batch_execute(statement).await,
-            Runner::Transaction(transaction) => transaction.batch_execute(statement).await,
-        };
+        let ran = self.client.batch_execute(statement).await;
         ran.map_err(postgres(self.context))
     }
 
