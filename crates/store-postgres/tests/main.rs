@@ -21,6 +21,7 @@ mod newer_columns;
 mod notifications;
 mod orphans;
 mod own_transaction;
+mod prune_load;
 mod publication;
 mod queue_list_cost;
 mod queue_owner;
