@@ -22,6 +22,7 @@ mod notifications;
 mod orphans;
 mod own_transaction;
 mod pooler;
+mod prune_load;
 mod publication;
 mod queue_list_cost;
 mod queue_owner;

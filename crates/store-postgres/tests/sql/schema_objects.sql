@@ -19,7 +19,9 @@ FROM (
         s.seqcache, s.seqcycle)
     FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid WHERE c.relnamespace = 'leasehold'::regnamespace
     UNION ALL
-    SELECT concat_ws(' ', 'constraint', c.conrelid::regclass, c.conname, pg_get_constraintdef(c.oid), c.convalidated)
+    -- PostgreSQL 18 names NOT NULL constraints; a copied table has the names of the original.
+    SELECT concat_ws(' ', 'constraint', c.conrelid::regclass, CASE WHEN c.contype <> 'n' THEN c.conname END,
+        pg_get_constraintdef(c.oid), c.convalidated)
     FROM pg_constraint c WHERE c.connamespace = 'leasehold'::regnamespace
     UNION ALL
     SELECT concat_ws(' ', 'trigger', pg_get_triggerdef(t.oid), t.tgenabled)

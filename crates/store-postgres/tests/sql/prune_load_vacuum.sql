@@ -1,0 +1,2 @@
+-- Removes dead rows and updates statistics, as autovacuum does.
+VACUUM (ANALYZE)
