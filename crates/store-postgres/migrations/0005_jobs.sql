@@ -90,10 +90,12 @@ CREATE INDEX job_fresh ON {schema}.job (queue_id, priority, xid, id) WHERE run_a
 -- For lists of a queue; job_fresh has the jobs without run_at.
 CREATE INDEX job_scheduled ON {schema}.job (queue_id, id) WHERE run_at IS NOT NULL;
 
--- The lines that exist. Rows are never updated or deleted.
+-- The lines that exist. Rows are never updated or deleted. queue: the name of the queue, which an enqueue compares: a process may have the id of a
+-- queue whose creation was lost by a failover.
 CREATE TABLE {schema}.job_line (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
+    queue text NOT NULL,
     CONSTRAINT job_line_pkey PRIMARY KEY (queue_id, priority)
 );
 

@@ -171,6 +171,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_job_cancel",
         "leasehold_job_check_cluster",
         "leasehold_job_enqueue",
+        "leasehold_epoch_open",
     ],
 };
 

@@ -1,4 +1,4 @@
--- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload, progress and error together, and at least one.
+-- Claims up to p_max jobs of the queue p_queue, unless its name is not p_name, as many as have 4 MiB of payload, progress and error together, and at least one.
 -- release: 1
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
@@ -6,7 +6,7 @@
 -- next waiting job is due, and how many leases had expired. The other rows are the jobs with their own settings.
 -- p_expired_max = 0: does not scan for expired leases.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_job_claim(
-    p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
+    p_now timestamptz, p_queue integer, p_name text, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
     p_expired_max integer
 ) RETURNS TABLE (
     id bigint, token bigint, attempt integer, priority smallint, created_at timestamptz, kind text, payload json,
@@ -48,7 +48,7 @@ BEGIN
             SELECT FROM {schema}.job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
         (SELECT w.run_at FROM {schema}.job_waiting w
             WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
-    INTO about FROM {schema}.queue q CROSS JOIN {schema}.job_limit t WHERE q.id = p_queue AND t.one;
+    INTO about FROM {schema}.queue q CROSS JOIN {schema}.job_limit t WHERE q.id = p_queue AND q.name = p_name AND t.one;
     IF NOT FOUND OR about.paused THEN
         RETURN;
     END IF;

@@ -52,7 +52,8 @@ BEGIN
         SELECT q.id INTO in_queue FROM {schema}.queue q WHERE q.name = leasehold_job_enqueue.queue;
     END IF;
     IF NOT EXISTS (SELECT FROM {schema}.job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
-        INSERT INTO {schema}.job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
+        INSERT INTO {schema}.job_line (queue_id, priority, queue)
+        VALUES (in_queue, leasehold_job_enqueue.priority, leasehold_job_enqueue.queue) ON CONFLICT DO NOTHING;
     END IF;
     IF leasehold_job_enqueue.dedup_key IS NOT NULL THEN
         DELETE FROM {schema}.job_key k

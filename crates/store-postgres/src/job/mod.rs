@@ -15,6 +15,7 @@ pub(crate) mod row;
 use crate::error::is_lock_timeout;
 use crate::lock_wait::LockWait;
 use crate::param::Param;
+use crate::pool;
 use crate::row::PgRecord;
 use crate::store::{Params, PostgresStore, sql};
 use async_trait::async_trait;
@@ -27,7 +28,7 @@ use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStore, JobsFinished,
     JobsPruned, NewJob,
 };
-use leasehold_store::{Page, Result};
+use leasehold_store::{Page, PerEpoch, Result};
 use queue_cache::QueueCache;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -37,8 +38,8 @@ use tokio_postgres::Row;
 /// In-memory state of the WorkQueue; the clones of a store share it.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    queue_cache: QueueCache,
-    expiry_scan: Mutex<ExpiryScan>,
+    queue_cache: PerEpoch<QueueCache>,
+    expiry_scan: PerEpoch<Mutex<ExpiryScan>>,
     cluster_check: ClusterCheck,
     /// Limits how many claims hold a connection at once.
     claims: Semaphore,
@@ -48,8 +49,8 @@ impl Jobs {
     /// Creates the state for a store with this many connections.
     pub(crate) fn new(connections: usize) -> Self {
         Self {
-            queue_cache: QueueCache::default(),
-            expiry_scan: Mutex::default(),
+            queue_cache: PerEpoch::default(),
+            expiry_scan: PerEpoch::default(),
             cluster_check: ClusterCheck::default(),
             claims: Semaphore::new((connections / 2).max(1)),
         }
@@ -127,9 +128,10 @@ impl JobStore for PostgresStore {
         let context = "job_list";
         let before = page.after.map_or(i64::MAX, |id| id.0);
         let (now, rows) = (self.given_now(), page.rows());
+        let client = pool::take(&self.pool, context).await?;
         let queue = match &filter.queue {
             None => None,
-            Some(name) => match queue_cache::find(self, context, name).await? {
+            Some(name) => match queue_cache::find(self, &client, name).await? {
                 None => return Ok(Vec::new()),
                 known => known,
             },
@@ -149,7 +151,7 @@ impl JobStore for PostgresStore {
         let mut params: Vec<&(dyn Param + Sync)> = vec![&now, &before];
         params.extend(queue.as_ref().map(|queue| queue as &(dyn Param + Sync)));
         params.push(&rows);
-        let found = self.many(context, statement, &params).await?;
+        let found = client.session().many(statement, &params).await?;
         found.iter().map(|row| Job::read(&PgRecord(row))).collect()
     }
 
