@@ -28,6 +28,7 @@ CREATE TABLE {schema}.installation (
 -- before may be assigned again. docs/adr/0025-epochs-and-schema.md explains the design.
 -- id: random, because two clusters may open epochs and later replicate. number: their order.
 -- start_xid: no transaction of the epoch has a lower number. token_base: every fencing token of the epoch is higher.
+-- job_xid_offset: added to transaction numbers in jobs and cursors of lines, so that those of every epoch are above those of other clusters.
 -- mark_*: numbers that were assigned up to marked_at, for a later epoch in which no row has them any more.
 CREATE TABLE {schema}.epoch (
     id bigint NOT NULL,
@@ -40,6 +41,7 @@ CREATE TABLE {schema}.epoch (
     start_xid xid8 NOT NULL,
     start_lsn pg_lsn NOT NULL,
     token_base bigint NOT NULL,
+    job_xid_offset bigint NOT NULL,
     first_event_id bigint NOT NULL,
     opened_at timestamptz NOT NULL,
     opened_by text NOT NULL,

@@ -15,6 +15,7 @@ use leasehold_core::WorkspaceId;
 use leasehold_core::limits::{CHANGE_SCAN_MAX, CURSOR_MAX_WRITERS, PAGE_MAX};
 use leasehold_store::change::{Change, ChangePage, ChangeStart, ChangeStore};
 use leasehold_store::{EpochId, Error, ErrorKind, Result};
+use std::sync::atomic::Ordering;
 use tokio_postgres::Row;
 
 const CONTEXT: &str = "change_list";
@@ -30,6 +31,11 @@ impl ChangeStore for PostgresStore {
         // One connection: its epoch is that of every number that the call reads.
         let client = pool::take(&self.pool, CONTEXT).await?;
         let (session, epoch) = (client.session(), epoch(&client)?);
+        let is_adopted = self.events_adopted.of(Some(epoch));
+        if !is_adopted.load(Ordering::Relaxed) {
+            session.many(sql!("change/adopt"), &[]).await?;
+            is_adopted.store(true, Ordering::Relaxed);
+        }
         let (snapshot, kept_from) = stream_end(session).await?;
         let end = i64::try_from(snapshot.xmax()).unwrap_or(i64::MAX);
         self.epochs.saw_snapshot(client.epoch, end);

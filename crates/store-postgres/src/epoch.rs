@@ -19,6 +19,8 @@ pub(crate) struct Epoch {
     pub(crate) id: EpochId,
     /// Every fencing token of the epoch is higher.
     pub(crate) token_base: i64,
+    /// Added to transaction numbers in jobs.
+    pub(crate) job_xid_offset: i64,
 }
 
 /// The epochs that this process has met.
@@ -144,6 +146,7 @@ impl Epochs {
         let epoch = Epoch {
             id: EpochId(row.get("id")),
             token_base: row.get("token_base"),
+            job_xid_offset: row.get("job_xid_offset"),
         };
         if row.get("opened") {
             let cause: &str = row.get("cause");

@@ -9,11 +9,12 @@ use crate::schema::Schema;
 use crate::session::{Session, Settings};
 use crate::tls;
 use deadpool_postgres::{
-    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Timeouts,
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
+    RecyclingMethod, Timeouts,
 };
+use futures::join;
 use leasehold_store::sql;
 use leasehold_store::{EpochId, Error, ErrorKind, Result};
-use futures::join;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -196,6 +197,11 @@ impl Connection {
     /// Returns the epoch of the server's history; none while the database has no schema.
     pub(crate) fn epoch_id(&self) -> Option<EpochId> {
         self.epoch.map(|epoch| epoch.id)
+    }
+
+    /// Returns what is added to transaction numbers in jobs.
+    pub(crate) fn job_xid_offset(&self) -> i64 {
+        self.epoch.map_or(0, |epoch| epoch.job_xid_offset)
     }
 
     /// Returns a session, each of whose statements is a transaction.

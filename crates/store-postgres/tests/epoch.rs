@@ -3,62 +3,19 @@
 
 use crate::support;
 
-use crate::failover::{Replicated, Rewindable, causes, reconnected};
+use crate::failover::{Numbers, Replicated, Rewindable, causes, draw_numbers, reconnected};
 use leasehold_core::job::JobClaim;
 use leasehold_core::{JsonText, RequestId};
 use leasehold_store::change::{ChangeCursor, ChangeStart, ChangeStore};
 use leasehold_store::job::{Dedup, JobStore, NewJob};
-use leasehold_store::lock::{LockAcquired, LockRequest, LockStore};
 use leasehold_store::{ErrorKind, Result};
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio_postgres::Client;
 
 /// More than PostgreSQL logs of a sequence in advance.
 const LOST: usize = 40;
-
-/// Numbers that a process got from the database.
-#[derive(Debug, Default)]
-struct Numbers {
-    jobs: Vec<i64>,
-    tokens: Vec<i64>,
-    locks: Vec<i64>,
-}
-
-/// Enqueues and claims jobs one by one, and acquires a lock as often.
-async fn draw(store: &PostgresStore, count: usize) -> Numbers {
-    let mut numbers = Numbers::default();
-    for n in 0..count {
-        let job = [NewJob::new("mail", "send", JsonText::default())];
-        numbers
-            .jobs
-            .push(store.job_enqueue(&job).await.unwrap()[0].id.0);
-        let claim = JobClaim {
-            queue: "mail".to_owned(),
-            worker: "me".to_owned(),
-            max: 1,
-            lease: None,
-        };
-        let claimed = store.job_claim(&claim).await.unwrap();
-        numbers
-            .tokens
-            .extend(claimed.jobs.iter().map(|job| job.token));
-        let lock = LockRequest {
-            name: format!("lock {}", n % 2).into(),
-            owner: "me".into(),
-            at_most_for: Duration::from_secs(60),
-        };
-        let LockAcquired::Acquired { token, .. } = store.lock_acquire(&lock).await.unwrap() else {
-            panic!("the lock is held");
-        };
-        numbers.locks.push(token.token);
-        assert!(store.lock_release(&token, Duration::ZERO).await.unwrap());
-    }
-    assert_eq!(numbers.tokens.len(), count);
-    numbers
-}
 
 /// Asserts that no number of `after` was drawn before, and all are higher.
 fn assert_higher(before: &Numbers, after: &Numbers) {
@@ -76,12 +33,12 @@ fn assert_higher(before: &Numbers, after: &Numbers) {
 async fn promoted_replica_assigns_no_number_of_lost_commits_again() {
     let mut servers = Replicated::start().await;
     let store = servers.store();
-    draw(&store, 1).await;
+    draw_numbers(&store, 1).await;
     servers.detach_replica().await;
-    let lost = draw(&store, LOST).await;
+    let lost = draw_numbers(&store, LOST).await;
     let client = servers.fail_over().await;
     reconnected(&store).await;
-    let after = draw(&store, 3).await;
+    let after = draw_numbers(&store, 3).await;
     assert_higher(&lost, &after);
     assert_eq!(causes(&client).await, ["created", "failed_over"]);
     // Numbers that JSON readers hold exactly.
@@ -94,7 +51,7 @@ async fn promoted_replica_assigns_no_number_of_lost_commits_again() {
     );
     drop(store);
     // A process that starts later opens no further epoch.
-    draw(&servers.store(), 1).await;
+    draw_numbers(&servers.store(), 1).await;
     assert_eq!(causes(&client).await.len(), 2);
 }
 
@@ -102,12 +59,12 @@ async fn promoted_replica_assigns_no_number_of_lost_commits_again() {
 async fn restored_files_assign_no_number_again_that_the_process_has_seen() {
     let mut server = Rewindable::start().await;
     let store = server.store();
-    draw(&store, 1).await;
+    draw_numbers(&store, 1).await;
     let saved = server.save();
-    let lost = draw(&store, LOST).await;
+    let lost = draw_numbers(&store, LOST).await;
     server.restore(saved);
     reconnected(&store).await;
-    let after = draw(&store, 3).await;
+    let after = draw_numbers(&store, 3).await;
     assert_higher(&lost, &after);
     let client = server.client().await;
     assert_eq!(causes(&client).await, ["created", "rewound"]);
@@ -117,9 +74,9 @@ async fn restored_files_assign_no_number_again_that_the_process_has_seen() {
 async fn process_that_has_seen_more_finds_a_restart_that_was_a_rewind() {
     let mut server = Rewindable::start().await;
     let store = server.store();
-    draw(&store, 1).await;
+    draw_numbers(&store, 1).await;
     let saved = server.save();
-    let lost = draw(&store, LOST).await;
+    let lost = draw_numbers(&store, LOST).await;
     server.restore(saved);
     let other = server.store();
     reconnected(&other).await;
@@ -127,17 +84,17 @@ async fn process_that_has_seen_more_finds_a_restart_that_was_a_rewind() {
     assert_eq!(causes(&client).await, ["created", "restarted"]);
     reconnected(&store).await;
     assert_eq!(causes(&client).await, ["created", "rewound"]);
-    assert_higher(&lost, &draw(&store, 2).await);
+    assert_higher(&lost, &draw_numbers(&store, 2).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crash_of_the_server_raises_tokens_only() {
     let mut server = Rewindable::start().await;
     let store = server.store();
-    let before = draw(&store, LOST).await;
+    let before = draw_numbers(&store, LOST).await;
     server.crash();
     reconnected(&store).await;
-    let after = draw(&store, 2).await;
+    let after = draw_numbers(&store, 2).await;
     assert_higher(&before, &after);
     let client = server.client().await;
     assert_eq!(causes(&client).await, ["created", "restarted"]);

@@ -19,6 +19,7 @@ mod kept_keys;
 mod keys;
 mod locks;
 mod manual_writes;
+mod moved;
 mod newer_columns;
 mod notifications;
 mod orphans;

@@ -5,7 +5,7 @@
 -- An epoch that is neither the first nor a plain restart continues every sequence 2^32 after the last known number, because numbers
 -- of a lost part of the history may be held by processes and their callers. Fencing tokens continue higher in every epoch but the first.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_epoch_open(p_by text, p_seen_xid bigint, p_seen_job bigint)
-RETURNS TABLE (id bigint, cause text, token_base bigint, opened boolean) LANGUAGE plpgsql
+RETURNS TABLE (id bigint, cause text, token_base bigint, job_xid_offset bigint, opened boolean) LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
@@ -19,6 +19,7 @@ DECLARE
     new_cause text;
     base bigint := 0;
     newest_event bigint := 0;
+    shift bigint;
 BEGIN
     SELECT s.system_identifier, pg_postmaster_start_time() AS server_started_at,
         ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer AS timeline,
@@ -36,7 +37,7 @@ BEGIN
             is_rewound := found.cause = 'restarted'
                 AND (p_seen_xid::text::xid8 > found.start_xid OR p_seen_job > (SELECT s.last_value FROM {schema}.job_id s));
             IF NOT is_rewound THEN
-                RETURN QUERY SELECT found.id, found.cause, found.token_base, false;
+                RETURN QUERY SELECT found.id, found.cause, found.token_base, found.job_xid_offset, false;
                 RETURN;
             END IF;
         END IF;
@@ -56,6 +57,14 @@ BEGIN
         WHEN is_rewound THEN 'rewound'
         ELSE 'restarted' END;
 
+    -- Two writers of the same rows would diverge.
+    IF new_cause = 'moved' AND EXISTS (
+        SELECT FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = r.srsubid JOIN pg_class c ON c.oid = r.srrelid
+        WHERE s.subenabled AND c.relnamespace = '{schema}'::regnamespace)
+    THEN
+        RAISE EXCEPTION 'a subscription still writes the tables of Leasehold in this database; drop it when its publisher has stopped'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
     IF new_cause <> 'created' THEN
         base := greatest((extract(epoch FROM clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000::numeric)::bigint << 10,
             last.token_base + jump, last.mark_job_token + jump, (SELECT s.last_value FROM {schema}.job_token s) + jump,
@@ -81,21 +90,33 @@ BEGIN
                 (SELECT max(q.id) FROM {schema}.queue q)));
     END IF;
 
+    shift := coalesce(last.job_xid_offset, 0);
+    IF new_cause = 'moved' THEN
+        -- Every number of a waiting line is one of another cluster: new ones must be above.
+        SELECT greatest(shift, max(n.xid)) INTO shift FROM (
+            SELECT (SELECT j.xid::text::bigint FROM {schema}.job j
+                WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at IS NULL ORDER BY j.xid DESC, j.id DESC LIMIT 1) AS xid
+            FROM {schema}.job_line l
+            UNION ALL
+            SELECT c.at_xid::text::bigint FROM {schema}.job_cursor c
+        ) n;
+    END IF;
+
     IF found.id IS NOT NULL THEN
         UPDATE {schema}.epoch e SET cause = new_cause WHERE e.id = found.id;
-        RETURN QUERY SELECT found.id, new_cause, found.token_base, true;
+        RETURN QUERY SELECT found.id, new_cause, found.token_base, found.job_xid_offset, true;
         RETURN;
     END IF;
     RETURN QUERY
     INSERT INTO {schema}.epoch AS e (id, number, system_identifier, timeline, server_started_at, database, cause, start_xid, start_lsn,
-        token_base, first_event_id, opened_at, opened_by, mark_xid, mark_job_id, mark_job_token, mark_admission, mark_event_id,
+        token_base, job_xid_offset, first_event_id, opened_at, opened_by, mark_xid, mark_job_id, mark_job_token, mark_admission, mark_event_id,
         marked_at)
     -- Not 0, which stands for none.
     SELECT (('x' || left(replace(gen_random_uuid()::text, '-', ''), 16))::bit(64)::bigint & 9223372036854775807) | 1::bigint,
         coalesce(last.number, 0) + 1, here.system_identifier, here.timeline, here.server_started_at, here.database, new_cause,
-        start, pg_current_wal_lsn(), base, (SELECT s.last_value FROM {schema}.request_event_id_seq s), now(), p_by,
+        start, pg_current_wal_lsn(), base, shift, (SELECT s.last_value FROM {schema}.request_event_id_seq s), now(), p_by,
         start, (SELECT s.last_value FROM {schema}.job_id s), (SELECT s.last_value FROM {schema}.job_token s),
         (SELECT s.last_value FROM {schema}.admission_number s), (SELECT s.last_value FROM {schema}.request_event_id_seq s), now()
-    RETURNING e.id, e.cause, e.token_base, true;
+    RETURNING e.id, e.cause, e.token_base, e.job_xid_offset, true;
 END
 $$

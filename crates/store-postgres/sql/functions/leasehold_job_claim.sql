@@ -5,9 +5,10 @@
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
 -- next waiting job is due, and how many leases had expired. The other rows are the jobs with their own settings.
 -- p_expired_max = 0: does not scan for expired leases.
+-- p_xid_offset: the job_xid_offset of the epoch. Lower numbers in cursors are of another cluster, where their transactions have ended.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_job_claim(
     p_now timestamptz, p_queue integer, p_name text, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
-    p_expired_max integer
+    p_expired_max integer, p_xid_offset bigint
 ) RETURNS TABLE (
     id bigint, token bigint, attempt integer, priority smallint, created_at timestamptz, kind text, payload json,
     max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision,
@@ -222,7 +223,8 @@ BEGIN
             to_xid := coalesce(pick.main_xid[cardinality(pick.main_xid)], line.at_xid);
             late_xids := '{}';
             late_ids := '{}';
-            IF cardinality(line.late_xid) > 0 OR pg_snapshot_xmin(pick.seen) < to_xid THEN
+            IF cardinality(line.late_xid) > 0 OR CASE WHEN p_xid_offset = 0 THEN pg_snapshot_xmin(pick.seen)
+                    ELSE (pg_snapshot_xmin(pick.seen)::text::bigint + p_xid_offset)::text::xid8 END < to_xid THEN
                 -- A passed transaction is removed when it has ended and all its jobs are claimed.
                 SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
                 FROM (
@@ -231,9 +233,13 @@ BEGIN
                     LEFT JOIN (
                         SELECT t.xid, max(t.id) AS id FROM unnest(pick.late_xid, pick.late_id) AS t (xid, id) GROUP BY t.xid
                     ) t ON t.xid = l.xid
-                    WHERE l.xid = ANY (pick.late_left) OR NOT pg_visible_in_snapshot(l.xid, pick.seen)
+                    WHERE l.xid = ANY (pick.late_left) OR (l.xid::text::bigint > p_xid_offset
+                        AND NOT pg_visible_in_snapshot((l.xid::text::bigint - p_xid_offset)::text::xid8, pick.seen))
                     UNION ALL
-                    SELECT x.xid, 0 FROM pg_snapshot_xip(pick.seen) AS x (xid) WHERE x.xid > line.at_xid AND x.xid < to_xid
+                    SELECT x.xid, 0 FROM (
+                        SELECT (s.xid::text::bigint + p_xid_offset)::text::xid8 AS xid FROM pg_snapshot_xip(pick.seen) AS s (xid)
+                    ) x
+                    WHERE x.xid > line.at_xid AND x.xid < to_xid
                 ) l;
             END IF;
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN

@@ -5,7 +5,6 @@ use super::row::{self, Json};
 use crate::graph::input;
 use crate::pool;
 use crate::row::{micros, named};
-use crate::session::Session;
 use crate::store::{Params, PostgresStore, sql};
 use leasehold_core::job::{ClaimedJob, JobClaim, JobRef, JobRetry, JobsClaimed};
 use leasehold_core::lease::bounded;
@@ -31,9 +30,6 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
     let Some(queue) = queue_cache::find(store, &client, &claim.queue).await? else {
         return Ok(JobsClaimed::default());
     };
-    if store.jobs.cluster_check.is_due() {
-        check_cluster(store, client.session()).await?;
-    }
     let max = claim
         .max
         .min(u32::try_from(JOB_MAX_BATCH).unwrap_or(u32::MAX));
@@ -60,6 +56,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
                 &expired_from,
                 &expired_max,
                 &claim.queue,
+                &client.job_xid_offset(),
             ],
         )
         .await?;
@@ -119,15 +116,6 @@ async fn with_payloads(
         store.job_notifier.wake();
     }
     Ok(jobs)
-}
-
-async fn check_cluster(store: &PostgresStore, session: Session<'_>) -> Result<()> {
-    let row = session.one(sql!("job/check_cluster"), &[]).await?;
-    if row.get("requeued") {
-        tracing::warn!("database was moved to another cluster; queued jobs reordered");
-    }
-    store.jobs.cluster_check.done();
-    Ok(())
 }
 
 /// Whether this claim scans for expired leases. With a manual clock every claim does.

@@ -150,6 +150,7 @@ async fn insert_single(
                 &job.backoff.map(|b| b.jitter),
                 &trace(job),
                 &job.queue,
+                &client.job_xid_offset(),
             ],
         )
         .await?;
@@ -198,8 +199,9 @@ async fn insert(
 ) -> Result<()> {
     let at_once = routed.iter().all(|p| p.job.start == JobStart::Now);
     let numbered = ids.iter().copied().zip(routed.iter().copied());
-    // COPY uses the database's clock, so it cannot be used with a manual clock.
-    if transaction.can_copy() && now.is_none() && at_once && routed.len() >= COPY_MIN_JOBS {
+    // COPY uses the database's clock and transaction number, so it cannot be used with others.
+    let is_plain = transaction.can_copy() && now.is_none() && transaction.job_xid_offset == 0;
+    if is_plain && at_once && routed.len() >= COPY_MIN_JOBS {
         let rows = numbered.map(|(id, routed)| (id, routed.queue, routed.job));
         let document = copy::encode(rows);
         transaction
@@ -248,6 +250,7 @@ async fn insert_chunk(
                 &column(chunk, |p| p.job.backoff.map(|b| b.factor)),
                 &column(chunk, |p| p.job.backoff.map(|b| b.jitter)),
                 &column(chunk, |p| trace(p.job)),
+                &transaction.job_xid_offset,
             ],
         )
         .await

@@ -1,7 +1,6 @@
 //! The WorkQueue on PostgreSQL: implements [`JobStore`]. Knows nothing of worker processes.
 
 pub(crate) mod claim;
-mod cluster_check;
 mod copy;
 mod enqueue;
 pub(crate) mod expiry_scan;
@@ -19,7 +18,6 @@ use crate::pool;
 use crate::row::PgRecord;
 use crate::store::{Params, PostgresStore, sql};
 use async_trait::async_trait;
-use cluster_check::ClusterCheck;
 use expiry_scan::ExpiryScan;
 use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
@@ -40,7 +38,6 @@ use tokio_postgres::Row;
 pub(crate) struct Jobs {
     queue_cache: PerEpoch<QueueCache>,
     expiry_scan: PerEpoch<Mutex<ExpiryScan>>,
-    cluster_check: ClusterCheck,
     /// Limits how many claims hold a connection at once.
     claims: Semaphore,
 }
@@ -51,7 +48,6 @@ impl Jobs {
         Self {
             queue_cache: PerEpoch::default(),
             expiry_scan: PerEpoch::default(),
-            cluster_check: ClusterCheck::default(),
             claims: Semaphore::new((connections / 2).max(1)),
         }
     }
