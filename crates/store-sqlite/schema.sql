@@ -64,6 +64,15 @@ CREATE INDEX audit_entry_key ON audit_entry (key_id, id) WHERE key_id IS NOT NUL
 
 CREATE INDEX audit_entry_workspace ON audit_entry (workspace_id, id) WHERE workspace_id IS NOT NULL;
 
+CREATE TABLE epoch (
+    number INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    start_position INTEGER NOT NULL,
+    opened_at INTEGER NOT NULL,
+    CONSTRAINT epoch_pkey PRIMARY KEY (number),
+    CONSTRAINT epoch_id UNIQUE (id)
+) STRICT;
+
 CREATE TABLE execution_graph (
     execution_id BLOB NOT NULL,
     state TEXT NOT NULL,

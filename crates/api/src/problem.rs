@@ -73,6 +73,8 @@ macro_rules! problem_codes {
             LastAdminKey = "last_admin_key", 409, "The last administrator key";
             /// The key cannot be rotated: it is not valid, or it was rotated already.
             RotationRefused = "rotation_refused", 409, "The key cannot be rotated";
+            /// The cursor is of a part of the database's history that was lost or left.
+            CursorGone = "cursor_gone", 410, "The cursor is no longer valid";
             /// The body exceeds the size limit of the route.
             BodyTooLarge = "body_too_large", 413, "The body is too large";
             /// The `Content-Type` is not JSON.

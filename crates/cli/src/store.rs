@@ -22,22 +22,30 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Opens the store and migrates its schema, or requires a current schema if `store.migrate` is off. Marks the computation of inputs with `markers`.
 pub(crate) async fn open(settings: &Settings, markers: &CrashMarkers) -> Result<Arc<dyn Store>> {
-    let store = connect_with(settings, markers)?;
+    let store = connect_with(settings, markers, true)?;
     if settings.store.migrate {
         let applied = migrate(&*store, settings).await?;
         tracing::debug!(migrations = applied.len(), "schema is up to date");
     } else {
         require_migrated(&status(&*store, settings).await?, settings)?;
+        if sqlite_file(settings).is_some() {
+            // Nothing is pending: this begins an epoch of the file.
+            migrate(&*store, settings).await?;
+        }
     }
     Ok(store)
 }
 
-/// Opens the store without checking its schema. Does not connect to PostgreSQL yet.
+/// Opens the store without checking its schema, for commands that do not take part in the work: they open no epoch. Does not connect to PostgreSQL yet.
 pub(crate) fn connect(settings: &Settings) -> Result<Arc<dyn Store>> {
-    connect_with(settings, &CrashMarkers::default())
+    connect_with(settings, &CrashMarkers::default(), false)
 }
 
-fn connect_with(settings: &Settings, markers: &CrashMarkers) -> Result<Arc<dyn Store>> {
+fn connect_with(
+    settings: &Settings,
+    markers: &CrashMarkers,
+    opens_epochs: bool,
+) -> Result<Arc<dyn Store>> {
     if let Some(file) = sqlite_file(settings) {
         if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             data_dir::create(dir)?;
@@ -46,19 +54,23 @@ fn connect_with(settings: &Settings, markers: &CrashMarkers) -> Result<Arc<dyn S
         let store = store.map_err(|error| open_failure(&file, error))?;
         return Ok(Arc::new(store.with_crash_markers(markers.clone())));
     }
-    let store = postgres(settings);
+    let store = postgres(settings, opens_epochs);
     let store = store.map_err(|(key, message)| Failure::usage(format!("{key}: {message}")))?;
     Ok(Arc::new(store.with_crash_markers(markers.clone())))
 }
 
 /// Builds the PostgreSQL store, or returns the invalid setting and why. Connects to nothing.
-pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static str, String)> {
+pub(crate) fn postgres(
+    settings: &Settings,
+    opens_epochs: bool,
+) -> Result<PostgresStore, (&'static str, String)> {
     let url = settings.store_url();
     let mut options = PostgresOptions {
         schema: settings.store.schema.clone(),
         max_connections: settings.store.max_connections,
         pooler: settings.store.pooler(),
         notify: settings.store.notify,
+        opens_epochs,
         ..PostgresOptions::new(&url)
     };
     let store = PostgresStore::new(&options).map_err(|error| {

@@ -100,7 +100,8 @@ impl ChangeStream {
     /// Waits for the next change. Reconnects while the error is retryable.
     ///
     /// # Errors
-    /// Fails if the server rejects the stream: the key has no access, the workspace is deleted, or the cursor is unknown.
+    /// Fails if the server rejects the stream: the key has no access, the workspace is deleted, the cursor is unknown, or it is gone
+    /// (`cursor_gone`): the database was restored, failed over or moved. Then read the current state, and open another stream without a cursor.
     pub async fn next(&mut self) -> Result<Change> {
         loop {
             while let Some(event) = self.ready.pop_front() {

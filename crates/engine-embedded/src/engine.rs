@@ -241,6 +241,7 @@ impl StoreFailure {
                 ErrorKind::Contended(_) => unavailable(false),
                 ErrorKind::Constraint(_)
                 | ErrorKind::Value(_)
+                | ErrorKind::Gone(_)
                 | ErrorKind::Owned(_)
                 | ErrorKind::Schema(_)
                 | ErrorKind::Broken(_) => StartOutcome::Unknown { error },

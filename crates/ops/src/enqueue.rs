@@ -275,7 +275,8 @@ impl Enqueuer {
                 None => return Ok((None, VersionSchema::Absent)),
             },
         };
-        if let Some(known) = self.schemas.cached(version) {
+        let epoch = store.epoch();
+        if let Some(known) = self.schemas.cached(epoch, version) {
             return Ok((Some(version), known));
         }
         let document = store
@@ -292,7 +293,7 @@ impl Enqueuer {
                 }
             }
         };
-        self.schemas.cache(version, schema.clone());
+        self.schemas.cache(epoch, version, schema.clone());
         Ok((Some(version), schema))
     }
 

@@ -5,8 +5,8 @@ use crate::admission::{Admission, Admitted, Sums};
 use leasehold_core::key::KeyScope;
 use leasehold_core::limits::{JOB_OVERHEAD_BYTES, KEY_MAX_OPEN_BYTES};
 use leasehold_core::{KeyId, Usage};
-use leasehold_store::Store;
 use leasehold_store::job::NewJob;
+use leasehold_store::{EpochId, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,6 +54,8 @@ impl JobQuotaError {
 pub struct JobQuotas {
     max: u64,
     known: Mutex<HashMap<KeyId, KeyUsage>>,
+    /// The epoch of the store in which they were measured.
+    epoch: Mutex<Option<EpochId>>,
 }
 
 /// The usage of a key. The bytes of jobs that ended since the measurement are still counted.
@@ -92,6 +94,7 @@ impl JobQuotas {
         Self {
             max,
             known: Mutex::default(),
+            epoch: Mutex::default(),
         }
     }
 
@@ -119,6 +122,7 @@ impl JobQuotas {
         let KeyScope::Worker { queues } = scope else {
             return Ok(None);
         };
+        self.enter(store.epoch());
         let turn = match self.step(key, added) {
             Step::Admit(admission) => return Ok(Some(admission)),
             Step::Refuse(open) => return Err(self.full(open, added)),
@@ -169,6 +173,15 @@ impl JobQuotas {
             open,
             added,
             max: self.max,
+        }
+    }
+
+    /// Forgets the figures of another epoch.
+    fn enter(&self, epoch: Option<EpochId>) {
+        let mut entered = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+        if *entered != epoch {
+            *entered = epoch;
+            self.known().clear();
         }
     }
 

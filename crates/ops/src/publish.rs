@@ -68,14 +68,14 @@ pub async fn publish(
     {
         return Err(PublishError::Timeout);
     }
-    let schema = compile(schemas, new).await?;
+    let (epoch, schema) = (store.epoch(), compile(schemas, new).await?);
     let published = match store.version_publish(new, by).await? {
         VersionPublished::Published(published) => *published,
         VersionPublished::DefinitionNotFound => return Err(PublishError::DefinitionNotFound),
         VersionPublished::QueueRefused(refusal) => return Err(refused(new, &refusal)),
         VersionPublished::QuotaExceeded => return Err(PublishError::QuotaExceeded),
     };
-    schemas.cache(published.id, schema);
+    schemas.cache(epoch, published.id, schema);
     Ok(published)
 }
 

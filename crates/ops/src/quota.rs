@@ -4,8 +4,8 @@
 use crate::admission::{Admission, Admitted, Sums};
 use leasehold_core::WorkspaceId;
 use leasehold_core::quota::{QuotaExceeded, Usage, WorkspaceQuota};
-use leasehold_store::Store;
 use leasehold_store::request::NewRequest;
+use leasehold_store::{EpochId, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -84,6 +84,8 @@ impl QuotaError {
 #[derive(Debug, Default)]
 pub struct Quotas {
     known: Mutex<HashMap<WorkspaceId, KnownQuota>>,
+    /// The epoch of the store in which they were read.
+    epoch: Mutex<Option<EpochId>>,
 }
 
 /// The quotas of a workspace as last read.
@@ -135,6 +137,7 @@ impl Quotas {
         workspace: WorkspaceId,
         added: Usage,
     ) -> Result<Admission, QuotaError> {
+        self.enter(store.epoch());
         let mut turn = None;
         let then = loop {
             match self.step(workspace, added, turn.is_some()) {
@@ -212,6 +215,15 @@ impl Quotas {
             return Step::Admit(known.admitted.begin(added));
         }
         Step::Count(known.begin_query())
+    }
+
+    /// Forgets the figures of another epoch.
+    fn enter(&self, epoch: Option<EpochId>) {
+        let mut entered = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+        if *entered != epoch {
+            *entered = epoch;
+            self.known().clear();
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<WorkspaceId, KnownQuota>> {

@@ -8,7 +8,7 @@ use leasehold_core::{ExecutionEnd, ExecutionId, WorkspaceId};
 use leasehold_engine::{Description, Engine};
 use leasehold_service::{Next, Service};
 use leasehold_store::drift::{Drift, DriftKind, DriftRepair, Repaired};
-use leasehold_store::{ErrorKind, Page, Store};
+use leasehold_store::{EpochId, ErrorKind, Page, Store};
 use leasehold_telemetry::Telemetry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -63,6 +63,8 @@ pub struct DriftChecker {
 
 #[derive(Default)]
 struct CheckState {
+    /// The epoch of the store; the state is not valid in another one.
+    epoch: Option<EpochId>,
     after: Option<WorkspaceId>,
     next_check: Option<Instant>,
     unrepaired: BTreeMap<DriftKind, Vec<Drift>>,
@@ -266,6 +268,13 @@ impl Service for DriftChecker {
             kinds().for_each(|kind| metrics.set_drift(kind, 0));
             metrics.clear_drift_checked();
             return Ok(Next::After(extend_interval));
+        }
+        let epoch = self.store.epoch();
+        if state.epoch != epoch {
+            *state = CheckState {
+                epoch,
+                ..CheckState::default()
+            };
         }
         if let Some(check) = state.next_check {
             let wait = check.saturating_duration_since(Instant::now());

@@ -10,7 +10,7 @@ use leasehold_engine::Engine;
 use leasehold_service::{Next, Service};
 use leasehold_store::drift::DriftKind;
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish};
-use leasehold_store::{Page, Store};
+use leasehold_store::{EpochId, Page, Store};
 use leasehold_telemetry::Telemetry;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -66,6 +66,8 @@ pub struct FullSweep {
 
 #[derive(Default)]
 struct SweepState {
+    /// The epoch of the store; the state is not valid in another one.
+    epoch: Option<EpochId>,
     after: Option<ActiveKey>,
     next_pass: Option<Instant>,
     /// How many passes are complete.
@@ -225,6 +227,13 @@ impl Service for FullSweep {
             *state = SweepState::default();
             self.report_missing(&mut state);
             return Ok(Next::After(extend_interval));
+        }
+        let epoch = self.checker.store.epoch();
+        if state.epoch != epoch {
+            *state = SweepState {
+                epoch,
+                ..SweepState::default()
+            };
         }
         if let Some(pass) = state.next_pass {
             let wait = pass.saturating_duration_since(Instant::now());

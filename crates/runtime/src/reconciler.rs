@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_engine::Engine;
 use leasehold_service::{Next, Service};
-use leasehold_store::Store;
 use leasehold_store::notification::Notification;
+use leasehold_store::{EpochId, Store};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,7 +57,8 @@ pub struct Reconciler {
     checker: ExecutionChecker,
     lock: NamedLock,
     options: ReconcilerOptions,
-    cursor: Mutex<Option<Cursor>>,
+    /// The position, and the epoch of the store in which it was reached: an end that was recorded in another epoch may be lost.
+    cursor: Mutex<Option<(Option<EpochId>, Cursor)>>,
 }
 
 /// The position in the engine's list.
@@ -193,9 +194,10 @@ impl Service for Reconciler {
             *cursor = None;
             return Ok(Next::After(self.lock.options().extend_interval()));
         }
-        let cursor = match cursor.as_mut() {
-            Some(cursor) => cursor,
-            None => cursor.insert(self.initial_cursor().await?),
+        let epoch = self.checker.store.epoch();
+        let (_, cursor) = match cursor.as_mut() {
+            Some(known) if known.0 == epoch => known,
+            _ => cursor.insert((epoch, self.initial_cursor().await?)),
         };
         self.poll(cursor).await?;
         Ok(Next::After(self.options.interval))

@@ -144,6 +144,7 @@ impl From<Error> for ApiError {
                 .retry_after(STORE_RETRY_AFTER)
             }
             ErrorKind::Value(what) => Self::new(Code::Invalid, what.clone()),
+            ErrorKind::Gone(what) => Self::new(Code::CursorGone, what.clone()),
             ErrorKind::Constraint(_)
             | ErrorKind::Owned(_)
             | ErrorKind::Schema(_)

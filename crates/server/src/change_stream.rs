@@ -12,7 +12,7 @@ use futures::Stream;
 use leasehold_core::WorkspaceId;
 use leasehold_store::change::{Change, ChangeCursor, ChangeStart};
 use leasehold_store::key::Key;
-use leasehold_store::{Result, Store};
+use leasehold_store::{ErrorKind, Result, Store};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -154,10 +154,16 @@ impl ChangeStream {
         let start = ChangeStart::After(self.cursor.clone());
         let (store, workspace) = (self.state.store.clone(), self.subscriber.workspace);
         let page = async move { store.change_list(&start, workspace, PAGE).await };
-        let page = call_task::run(page).await.map_err(|error| {
-            tracing::warn!(%error, "change stream ended: the store is unavailable");
-            "the store is unavailable; reconnect later"
-        })?;
+        let page = call_task::run(page)
+            .await
+            .map_err(|error| match error.kind {
+                // The answer to the next connection explains it.
+                ErrorKind::Gone(_) => "cursor_gone: the position is no longer valid",
+                _ => {
+                    tracing::warn!(%error, "change stream ended: the store is unavailable");
+                    "the store is unavailable; reconnect later"
+                }
+            })?;
         self.cursor = page.cursor;
         self.buffer = page.changes.into();
         Ok(page.more)

@@ -6,7 +6,7 @@ use leasehold_core::WorkspaceId;
 use leasehold_core::cursor::{CursorContext, CursorKey};
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_ops as ops;
-use leasehold_store::{Page, Store};
+use leasehold_store::{Page, PerEpoch, Store};
 use std::str::FromStr;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 /// The cursors of this installation.
 pub(crate) struct Cursors {
     store: Arc<dyn Store>,
-    key: OnceCell<Arc<CursorKey>>,
+    key: PerEpoch<OnceCell<Arc<CursorKey>>>,
 }
 
 /// The cursors of one list.
@@ -26,7 +26,7 @@ pub(crate) struct ListCursors<'a> {
 
 impl Cursors {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        let key = OnceCell::new();
+        let key = PerEpoch::default();
         Self { store, key }
     }
 
@@ -40,8 +40,10 @@ impl Cursors {
             let secret = ops::installation::secret(&*self.store).await?;
             Ok::<_, ApiError>(Arc::new(CursorKey::new(&secret)))
         };
+        // The creation of a secret may be lost by a failover.
+        let key = self.key.of(self.store.epoch());
         Ok(ListCursors {
-            key: Arc::clone(self.key.get_or_try_init(load).await?),
+            key: Arc::clone(key.get_or_try_init(load).await?),
             context: CursorContext {
                 list,
                 workspace,

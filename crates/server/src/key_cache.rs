@@ -8,7 +8,7 @@ use leasehold_core::key::{KeyScope, Secret};
 use leasehold_core::limits::KEY_LOOKUPS_WAITING_MAX;
 use leasehold_core::{KeyId, Timestamp, WorkspaceId};
 use leasehold_store::key::Key;
-use leasehold_store::{Error, ErrorKind, Result, Store};
+use leasehold_store::{EpochId, Error, ErrorKind, Result, Store};
 use leasehold_telemetry::FloatGauge;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,8 +42,9 @@ pub(crate) enum KeyLookup {
 
 struct CachedKey {
     key: Arc<Key>,
-    /// When it was read from the store.
+    /// When it was read from the store, and in which epoch.
     read_at: Instant,
+    epoch: Option<EpochId>,
     /// When its use was last recorded, or put into the next batch.
     use_recorded_at: Option<Instant>,
 }
@@ -139,6 +140,7 @@ impl KeyCache {
             return Ok(KeyLookup::Valid(key));
         }
         let (read_at, invalidations) = (Instant::now(), self.invalidations.load(Ordering::Acquire));
+        let epoch = self.store.epoch();
         let call = RunningCall::new(known.unwrap_or(Owner::Anonymous), Some(place));
         let store = Arc::clone(&self.store);
         let read = async move { store.key_find(&hash).await };
@@ -160,6 +162,7 @@ impl KeyCache {
         let mut read = CachedKey {
             key: key.clone(),
             read_at,
+            epoch,
             use_recorded_at: cached.get(&hash).and_then(|known| known.use_recorded_at),
         };
         self.record_use(&mut read);
@@ -172,7 +175,10 @@ impl KeyCache {
     /// Returns a key that was read recently; otherwise the owner of its last known state.
     fn fresh(&self, hash: &[u8; 32]) -> Result<Arc<Key>, Option<Owner>> {
         match lock(&self.cached).get_mut(hash) {
-            Some(cached) if cached.read_at.elapsed() < self.intervals.fresh_for => {
+            Some(cached)
+                if cached.read_at.elapsed() < self.intervals.fresh_for
+                    && cached.epoch == self.store.epoch() =>
+            {
                 self.record_use(cached);
                 Ok(cached.key.clone())
             }

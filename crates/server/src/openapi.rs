@@ -39,11 +39,14 @@ pub(crate) struct NotFoundResponse;
 /// The problems with status 409.
 pub(crate) struct ConflictResponse;
 
+/// The problems with status 410.
+pub(crate) struct CursorGoneResponse;
+
 type Responses = BTreeMap<String, RefOr<Response>>;
 
 impl IntoResponses for CommonResponses {
     fn responses() -> Responses {
-        problems(|status| !matches!(status, 404 | 405 | 409))
+        problems(|status| !matches!(status, 404 | 405 | 409 | 410))
     }
 }
 
@@ -56,6 +59,12 @@ impl IntoResponses for NotFoundResponse {
 impl IntoResponses for ConflictResponse {
     fn responses() -> Responses {
         problems(|status| status == 409)
+    }
+}
+
+impl IntoResponses for CursorGoneResponse {
+    fn responses() -> Responses {
+        problems(|status| status == 410)
     }
 }
 

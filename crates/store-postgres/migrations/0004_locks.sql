@@ -10,6 +10,8 @@ CREATE TABLE {schema}.shedlock (
     CONSTRAINT shedlock_pkey PRIMARY KEY (name)
 );
 
+CREATE TRIGGER shedlock_first_token BEFORE INSERT ON {schema}.shedlock
+    FOR EACH ROW EXECUTE FUNCTION {schema}.leasehold_shedlock_token();
 CREATE TRIGGER shedlock_token BEFORE UPDATE ON {schema}.shedlock
     FOR EACH ROW WHEN (NEW.fencing_token = OLD.fencing_token
         AND (OLD.locked_at IS DISTINCT FROM NEW.locked_at OR OLD.locked_by IS DISTINCT FROM NEW.locked_by))

@@ -40,17 +40,16 @@ CREATE TABLE {schema}.queue_share (
     CONSTRAINT queue_share_workspace FOREIGN KEY (workspace_id) REFERENCES {schema}.workspace (id)
 );
 
--- One row: the limit of all queues together, and the cluster that the transaction numbers in job.xid belong to.
+-- One row: the limit of all queues together.
 CREATE TABLE {schema}.job_limit (
     one boolean NOT NULL DEFAULT true,
     max_running integer,
-    cluster bigint NOT NULL,
     CONSTRAINT job_limit_pkey PRIMARY KEY (one),
     CONSTRAINT job_limit_one CHECK (one),
     CONSTRAINT job_limit_limit CHECK (max_running >= 0)
 );
 
-INSERT INTO {schema}.job_limit (cluster) SELECT system_identifier FROM pg_control_system();
+INSERT INTO {schema}.job_limit DEFAULT VALUES;
 
 CREATE SEQUENCE {schema}.job_id;
 CREATE SEQUENCE {schema}.job_token;
@@ -58,6 +57,7 @@ CREATE SEQUENCE {schema}.job_token;
 -- Jobs as enqueued. Rows are not updated (except on cancellation), so they leave no dead versions. The status of a job is
 -- given by exactly one of job_waiting, job_lease and job_end. A job in none of them is fresh: run_at is NULL and it is beyond
 -- the cursor of its line. node: the index of the node in the graph of execution_id.
+-- xid: the number of the transaction that enqueued the job, plus the job_xid_offset of the epoch.
 CREATE TABLE {schema}.job (
     id bigint NOT NULL DEFAULT nextval('{schema}.job_id'),
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -90,10 +90,12 @@ CREATE INDEX job_fresh ON {schema}.job (queue_id, priority, xid, id) WHERE run_a
 -- For lists of a queue; job_fresh has the jobs without run_at.
 CREATE INDEX job_scheduled ON {schema}.job (queue_id, id) WHERE run_at IS NOT NULL;
 
--- The lines that exist. Rows are never updated or deleted.
+-- The lines that exist. Rows are never updated or deleted. queue: the name of the queue, which an enqueue compares: a process may have the id of a
+-- queue whose creation was lost by a failover.
 CREATE TABLE {schema}.job_line (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
+    queue text NOT NULL,
     CONSTRAINT job_line_pkey PRIMARY KEY (queue_id, priority)
 );
 

@@ -1,4 +1,4 @@
--- Server instances, and the secret of the installation.
+-- Server instances, the secret of the installation, and the epochs of the database's history.
 -- compatible_from: 8
 
 -- As of their last heartbeat.
@@ -23,3 +23,37 @@ CREATE TABLE {schema}.installation (
     CONSTRAINT installation_once CHECK (id = 1),
     CONSTRAINT installation_secret CHECK (octet_length(secret) = 32)
 );
+
+-- The epochs of the database's history. A process that meets an unknown server, timeline or cluster opens one, because numbers that were assigned
+-- before may be assigned again. docs/adr/0025-epochs-and-schema.md explains the design.
+-- id: random, because two clusters may open epochs and later replicate. number: their order.
+-- start_xid: no transaction of the epoch has a lower number. token_base: every fencing token of the epoch is higher.
+-- job_xid_offset: added to transaction numbers in jobs and cursors of lines, so that those of every epoch are above those of other clusters.
+-- mark_*: numbers that were assigned up to marked_at, for a later epoch in which no row has them any more.
+CREATE TABLE {schema}.epoch (
+    id bigint NOT NULL,
+    number integer NOT NULL,
+    system_identifier bigint NOT NULL,
+    timeline integer NOT NULL,
+    server_started_at timestamptz NOT NULL,
+    database oid NOT NULL,
+    cause text NOT NULL,
+    start_xid xid8 NOT NULL,
+    start_lsn pg_lsn NOT NULL,
+    token_base bigint NOT NULL,
+    job_xid_offset bigint NOT NULL,
+    first_event_id bigint NOT NULL,
+    opened_at timestamptz NOT NULL,
+    opened_by text NOT NULL,
+    mark_xid xid8 NOT NULL,
+    mark_job_id bigint NOT NULL,
+    mark_job_token bigint NOT NULL,
+    mark_admission bigint NOT NULL,
+    mark_event_id bigint NOT NULL,
+    marked_at timestamptz NOT NULL,
+    CONSTRAINT epoch_pkey PRIMARY KEY (id),
+    CONSTRAINT epoch_cause CHECK (cause IN ('created', 'restarted', 'rewound', 'failed_over', 'copied', 'moved'))
+) WITH (fillfactor = 50);
+
+CREATE UNIQUE INDEX epoch_present ON {schema}.epoch (server_started_at, system_identifier, timeline, database);
+CREATE INDEX epoch_number ON {schema}.epoch (number);

@@ -5,7 +5,7 @@ use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
 use leasehold_core::Timestamp;
 use leasehold_store::diagnosis::{Diagnosis, PostgresFacts, TableFacts};
-use leasehold_store::{Capabilities, DatabaseStore, Result};
+use leasehold_store::{Capabilities, DatabaseStore, EpochId, Result};
 use std::time::Duration;
 use tokio_postgres::Row;
 
@@ -20,6 +20,10 @@ impl DatabaseStore for PostgresStore {
             connections: self.pool.max_size(),
             changes_use_connections: true,
         }
+    }
+
+    fn epoch(&self) -> Option<EpochId> {
+        self.epochs.current()
     }
 
     async fn now(&self) -> Result<Timestamp> {

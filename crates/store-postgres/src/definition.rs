@@ -15,7 +15,7 @@ use leasehold_core::{DefinitionId, JsonText, VersionId, WorkspaceId};
 use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
     CachedVersion, Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion,
-    QueueGrants, Version, VersionPublished, VersionRecord,
+    QueueGrants, Version, VersionCache, VersionPublished, VersionRecord,
 };
 use leasehold_store::{Actor, Page, Result};
 use std::sync::Arc;
@@ -222,7 +222,7 @@ impl PostgresStore {
         workspace: WorkspaceId,
         id: VersionId,
     ) -> Result<Option<Arc<CachedVersion>>> {
-        if let Some(cached) = self.versions.get(workspace, id) {
+        if let Some(cached) = self.versions().get(workspace, id) {
             return Ok(Some(cached));
         }
         let sql = sql!("version/get");
@@ -237,7 +237,7 @@ impl PostgresStore {
         workspace: WorkspaceId,
         id: VersionId,
     ) -> Result<Option<Arc<CachedVersion>>> {
-        if let Some(cached) = self.versions.get(workspace, id) {
+        if let Some(cached) = self.versions().get(workspace, id) {
             return Ok(Some(cached));
         }
         let sql = sql!("version/get");
@@ -245,8 +245,13 @@ impl PostgresStore {
         self.cache(row)
     }
 
+    /// Returns the versions that were read in the epoch that this process met last.
+    fn versions(&self) -> Arc<VersionCache> {
+        self.versions.of(self.epochs.current())
+    }
+
     fn cache(&self, row: Option<Row>) -> Result<Option<Arc<CachedVersion>>> {
         let version = row.map(|row| row::version(&row)).transpose()?;
-        Ok(version.map(|version| self.versions.insert(version)))
+        Ok(version.map(|version| self.versions().insert(version)))
     }
 }

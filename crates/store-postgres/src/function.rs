@@ -160,6 +160,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_is_readable",
         "leasehold_check_options",
         "leasehold_notify",
+        "leasehold_check_epoch",
         "leasehold_check_quota",
         "leasehold_enqueue",
         "leasehold_job_notify",
@@ -169,8 +170,8 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_job_renew",
         "leasehold_job_progress",
         "leasehold_job_cancel",
-        "leasehold_job_check_cluster",
         "leasehold_job_enqueue",
+        "leasehold_epoch_open",
     ],
 };
 

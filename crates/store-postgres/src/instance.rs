@@ -28,11 +28,15 @@ impl InstanceStore for PostgresStore {
             &beat.listens,
             &row::micros(forget_after),
         ];
-        let rows = self
-            .heartbeat("instance_heartbeat", sql!("instance/heartbeat"), params)
-            .await?;
+        let client = self.heartbeat_connection("instance_heartbeat").await?;
+        let statement = sql!("instance/heartbeat");
+        let rows = client.session().many(statement, params).await?;
         let needed = rows.first().map(|row| row.get("compatible_from"));
         let needed: i32 = needed.unwrap_or_default();
+        if let Some(row) = rows.first() {
+            let end = row.get("snapshot_end");
+            self.epochs.saw_snapshot(client.epoch, end);
+        }
         let last = last_number(MIGRATIONS);
         Ok(HeartbeatRecorded::by(last, needed.unsigned_abs()))
     }

@@ -8,6 +8,7 @@ mod change;
 mod database;
 mod definition;
 mod drift;
+mod epoch;
 mod error;
 mod event_log;
 mod execution;

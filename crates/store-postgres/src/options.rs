@@ -41,6 +41,9 @@ pub struct PostgresOptions {
     pub pooler: Pooler,
     /// Whether to receive notifications of other processes, on a connection outside the pool. Has no effect behind a pooler in transaction mode.
     pub notify: bool,
+    /// Whether the store records a new epoch of the database's history when it meets one. Off for programs that only look: without an epoch
+    /// the store keeps nothing in memory.
+    pub opens_epochs: bool,
     /// The clock that statements use.
     pub clock: Clock,
 }
@@ -57,6 +60,7 @@ impl PostgresOptions {
             call_timeout: Duration::from_secs(60),
             pooler: Pooler::None,
             notify: true,
+            opens_epochs: true,
             clock: Clock::Database,
         }
     }
@@ -87,6 +91,7 @@ impl fmt::Debug for PostgresOptions {
             .field("call_timeout", &self.call_timeout)
             .field("pooler", &self.pooler)
             .field("notify", &self.notify)
+            .field("opens_epochs", &self.opens_epochs)
             .field("clock", &self.clock)
             .finish()
     }

@@ -1,17 +1,20 @@
-//! The connection pool: TLS, keepalives, the settings of every connection, and a time limit for every use of one.
+//! The connection pool: TLS, keepalives, the settings and the epoch of every connection, and a time limit for every use of one.
 
 mod watch;
 
+use crate::epoch::{Epoch, Epochs, Identity};
 use crate::error;
 use crate::options::{Pooler, PostgresOptions};
 use crate::schema::Schema;
 use crate::session::{Session, Settings};
 use crate::tls;
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Timeouts,
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
+    RecyclingMethod, Timeouts,
 };
+use futures::join;
 use leasehold_store::sql;
-use leasehold_store::{Error, ErrorKind, Result};
+use leasehold_store::{EpochId, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -19,6 +22,7 @@ use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use watch::{Connector, Watch, Watches};
 
+const IDENTITY: &str = sql!("session/identity");
 const DISCARD_PLANS: &str = sql!("session/discard_plans");
 /// A connection discards its cached plans after this many uses.
 const DISCARD_PLANS_EVERY: usize = 1_000;
@@ -47,7 +51,9 @@ pub(crate) struct Connection {
     schema: Schema,
     settings: Settings,
     /// The operation that uses it.
-    context: &'static str,
+    pub(crate) context: &'static str,
+    /// The epoch of the server's history; none while the database has no schema.
+    pub(crate) epoch: Option<Epoch>,
 }
 
 fn invalid(text: String) -> Error {
@@ -108,6 +114,7 @@ impl Connections {
         options: &PostgresOptions,
         address: Address,
         schema: Schema,
+        epochs: &Arc<Epochs>,
         purpose: Purpose,
     ) -> Result<Self> {
         let settings = Settings {
@@ -123,7 +130,15 @@ impl Connections {
                 recycling_method: RecyclingMethod::Fast,
             },
         );
-        let (created, limit) = (Arc::clone(&watches), options.connect_timeout);
+        let limit = options.connect_timeout;
+        let created = Opened {
+            settings,
+            watches: Arc::clone(&watches),
+            epochs: Arc::clone(epochs),
+            schema: schema.clone(),
+        };
+        let created = Arc::new(created);
+        let reused = Arc::clone(&created);
         let pool = Pool::builder(manager)
             .max_size(purpose.max_size(options))
             // The connection used last has its plans and catalog entries cached.
@@ -133,18 +148,13 @@ impl Connections {
             .create_timeout(Some(options.connect_timeout))
             .recycle_timeout(Some(options.connect_timeout))
             .post_create(Hook::async_fn(move |client, _| {
-                created.register(client);
-                Box::pin(async move { bounded(settings.configure_session(client), limit).await })
+                created.watches.register(client);
+                let created = Arc::clone(&created);
+                Box::pin(async move { within(limit, created.configure(client)).await })
             }))
             .post_recycle(Hook::async_fn(move |client, metrics| {
-                let uses = metrics.recycle_count + 1;
-                let discards = settings.pooler == Pooler::None && plans_expired(uses);
-                Box::pin(async move {
-                    match discards {
-                        true => bounded(client.batch_execute(DISCARD_PLANS), limit).await,
-                        false => Ok(()),
-                    }
-                })
+                let (reused, uses) = (Arc::clone(&reused), metrics.recycle_count + 1);
+                Box::pin(async move { within(limit, reused.reuse(client, uses)).await })
             }))
             .build()
             .map_err(|error| invalid(error.to_string()))?;
@@ -174,6 +184,7 @@ impl Connections {
         }
         Connection {
             object,
+            epoch: watch.as_ref().and_then(|watch| watch.epoch()),
             watch,
             schema: self.schema.clone(),
             settings: self.settings,
@@ -183,6 +194,16 @@ impl Connections {
 }
 
 impl Connection {
+    /// Returns the epoch of the server's history; none while the database has no schema.
+    pub(crate) fn epoch_id(&self) -> Option<EpochId> {
+        self.epoch.map(|epoch| epoch.id)
+    }
+
+    /// Returns what is added to transaction numbers in jobs.
+    pub(crate) fn job_xid_offset(&self) -> i64 {
+        self.epoch.map_or(0, |epoch| epoch.job_xid_offset)
+    }
+
     /// Returns a session, each of whose statements is a transaction.
     pub(crate) fn session(&self) -> Session<'_> {
         Session::new(&self.object, self.settings, &self.schema, self.context)
@@ -197,13 +218,63 @@ impl Drop for Connection {
     }
 }
 
-/// Runs a statement for a hook of the pool, which has no limit of its own.
-async fn bounded(
-    statement: impl Future<Output = std::result::Result<(), tokio_postgres::Error>>,
+/// What the hooks of the pool do with a connection.
+struct Opened {
+    settings: Settings,
+    watches: Arc<Watches>,
+    epochs: Arc<Epochs>,
+    schema: Schema,
+}
+
+impl Opened {
+    /// Configures a new connection, and finds the epoch of its server.
+    async fn configure(&self, client: &ClientWrapper) -> std::result::Result<(), HookError> {
+        // Pipelined: one round trip.
+        let configured = self.settings.configure_session(client);
+        let (configured, answer) = join!(configured, client.query_typed(IDENTITY, &[]));
+        configured.map_err(HookError::Backend)?;
+        let identity = Identity::read(&answer.map_err(HookError::Backend)?);
+        if identity.is_standby() && self.epochs.opens() {
+            return Err(HookError::message(
+                "the server is a standby, which accepts no writes; connect to the primary",
+            ));
+        }
+        let epoch = self.epochs.of(client, &self.schema, &identity).await;
+        self.watches
+            .set_epoch(client, epoch.map_err(HookError::Backend)?);
+        Ok(())
+    }
+
+    /// Prepares an idle connection for its next use. Refuses one of another epoch than the process met last: the pool closes it and takes another.
+    async fn reuse(
+        &self,
+        client: &ClientWrapper,
+        uses: usize,
+    ) -> std::result::Result<(), HookError> {
+        let epoch = self.watches.of(client).and_then(|watch| watch.epoch());
+        match (epoch, self.epochs.current()) {
+            (Some(own), Some(current)) if own.id != current => {
+                return Err(HookError::message("the connection is of an older epoch"));
+            }
+            // The database may have a schema by now.
+            (None, _) if self.epochs.opens() => self.configure(client).await?,
+            _ => {}
+        }
+        if self.settings.pooler == Pooler::None && plans_expired(uses) {
+            let discarded = client.batch_execute(DISCARD_PLANS).await;
+            discarded.map_err(HookError::Backend)?;
+        }
+        Ok(())
+    }
+}
+
+/// Limits the time of a hook of the pool, which has no limit of its own.
+async fn within(
     limit: Duration,
+    hook: impl Future<Output = std::result::Result<(), HookError>>,
 ) -> std::result::Result<(), HookError> {
-    match timeout(limit, statement).await {
-        Ok(done) => done.map_err(HookError::Backend),
+    match timeout(limit, hook).await {
+        Ok(done) => done,
         Err(_) => Err(HookError::message("the database did not answer in time")),
     }
 }
@@ -213,9 +284,10 @@ pub(crate) fn build(
     options: &PostgresOptions,
     address: Address,
     schema: Schema,
+    epochs: &Arc<Epochs>,
     purpose: Purpose,
 ) -> Result<Connections> {
-    Connections::new(options, address, schema, purpose)
+    Connections::new(options, address, schema, epochs, purpose)
 }
 
 /// Takes a connection for the operation `context`; waits for one if all are in use.

@@ -5,7 +5,7 @@ use crate::job::{queue_cache, row as job_row};
 use crate::pool;
 use crate::queue_access;
 use crate::row::{self, micros};
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::OpenTransaction;
 use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
@@ -71,12 +71,12 @@ impl QueueStore for PostgresStore {
 
     async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
         let context = "queue_counts";
-        let Some(queue) = queue_cache::find(self, context, name).await? else {
+        let client = pool::take(&self.pool, context).await?;
+        let Some(queue) = queue_cache::find(self, &client, name).await? else {
             return Ok(JobCounts::default());
         };
-        let row = self
-            .one(context, sql!("job/counts"), &[&self.given_now(), &queue])
-            .await?;
+        let params: &Params<'_> = &[&self.given_now(), &queue];
+        let row = client.session().one(sql!("job/counts"), params).await?;
         let count = |column: &str| row.get::<_, i64>(column).unsigned_abs();
         Ok(JobCounts {
             ready: count("fresh") + count("due"),

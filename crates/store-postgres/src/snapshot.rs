@@ -56,6 +56,19 @@ impl Snapshot {
         }
     }
 
+    /// Returns the latest snapshot that sees every transaction before its end.
+    #[must_use]
+    pub(crate) fn oldest(&self) -> Self {
+        self.before(self.xip.first().copied().unwrap_or(self.xmax))
+    }
+
+    /// Returns the snapshot for a history in which transactions from `start` on are others; none if it sees one of these numbers.
+    pub(crate) fn without(&self, start: u64) -> Option<Self> {
+        let unseen = self.xip.iter().filter(|xid| **xid >= start).count();
+        let beyond = self.xmax.saturating_sub(start);
+        (u64::try_from(unseen) == Ok(beyond)).then(|| self.before(start))
+    }
+
     /// Returns a snapshot with at most so many transactions in progress: it ends before the next one.
     #[must_use]
     pub(crate) fn within(&self, writers: usize) -> Self {
@@ -165,6 +178,8 @@ mod tests {
         assert_eq!(now.before(99), now);
         assert_eq!(now.within(3), now);
         assert_eq!(now.within(1), snapshot("10:12:10"));
+        assert_eq!(now.oldest(), snapshot("10:10:"));
+        assert_eq!(snapshot("20:20:").oldest(), snapshot("20:20:"));
         let mut hiding = snapshot("15:20:19");
         hiding.hide(&[16, 12, 16, 25]);
         assert_eq!(hiding, snapshot("12:20:12,16,19"));

@@ -1,18 +1,20 @@
 //! The store: holds the connection pool, and runs a statement on one of its connections. Knows no table.
 
+use crate::epoch::Epochs;
 use crate::graph::UnendedExecutions;
 use crate::job::Jobs;
 use crate::job::expiry_scan::ExpiryScan;
 use crate::job::notification::JobNotifier;
 use crate::notification::Notifier;
 use crate::options::PostgresOptions;
-use crate::pool::{self, Connections, Purpose};
+use crate::pool::{self, Connection, Connections, Purpose};
 use crate::prune::PruneScan;
 use crate::schema::Schema;
 use leasehold_core::Timestamp;
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
-use leasehold_store::{Clock, Result};
+use leasehold_store::{Clock, PerEpoch, Result};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use tokio_postgres::Row;
 
@@ -26,13 +28,16 @@ pub struct PostgresStore {
     pub(crate) pool: Connections,
     /// Connections for renewals and locks only.
     heartbeats: Connections,
+    pub(crate) epochs: Arc<Epochs>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) job_notifier: Arc<JobNotifier>,
     /// The scans for expired claims of requests.
-    pub(crate) request_expiry: Arc<Mutex<ExpiryScan>>,
+    pub(crate) request_expiry: Arc<PerEpoch<Mutex<ExpiryScan>>>,
+    /// Whether the numbers of the events belong to the cluster of the epoch.
+    pub(crate) events_adopted: Arc<PerEpoch<AtomicBool>>,
     pub(crate) prune_scan: Arc<Mutex<PruneScan>>,
-    pub(crate) versions: Arc<VersionCache>,
+    pub(crate) versions: Arc<PerEpoch<VersionCache>>,
     pub(crate) unended: Arc<UnendedExecutions>,
     pub(crate) crash_markers: CrashMarkers,
     clock: Clock,
@@ -44,13 +49,18 @@ impl PostgresStore {
         let address = pool::address(options)?;
         let schema = Schema::new(&options.schema)?;
         let listened = options.listens().then(|| address.clone());
+        let epochs = Arc::new(Epochs::new(options.opens_epochs));
+        let build =
+            |purpose| pool::build(options, address.clone(), schema.clone(), &epochs, purpose);
         Ok(Self {
-            pool: pool::build(options, address.clone(), schema.clone(), Purpose::Calls)?,
-            heartbeats: pool::build(options, address, schema, Purpose::Heartbeats)?,
+            pool: build(Purpose::Calls)?,
+            heartbeats: build(Purpose::Heartbeats)?,
+            epochs: Arc::clone(&epochs),
             notifier: Arc::new(Notifier::new(listened.clone())),
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_notifier: Arc::new(JobNotifier::new(listened)),
             request_expiry: Arc::default(),
+            events_adopted: Arc::default(),
             prune_scan: Arc::default(),
             versions: Arc::default(),
             unended: Arc::default(),
@@ -78,8 +88,13 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
-        let client = pool::take(&self.heartbeats, context).await?;
+        let client = self.heartbeat_connection(context).await?;
         client.session().many(sql, params).await
+    }
+
+    /// Takes a connection for heartbeats.
+    pub(crate) async fn heartbeat_connection(&self, context: &'static str) -> Result<Connection> {
+        pool::take(&self.heartbeats, context).await
     }
 
     pub(crate) async fn many(

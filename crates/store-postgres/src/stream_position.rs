@@ -2,21 +2,16 @@
 
 use crate::snapshot::Snapshot;
 use crate::varint;
+use leasehold_store::EpochId;
 use leasehold_store::change::ChangeCursor;
 use uuid::Uuid;
-
-/// Identifies a stream. Transaction numbers are valid only within one cluster, events only within one database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StreamId {
-    pub(crate) cluster: u64,
-    pub(crate) database: u32,
-}
 
 /// The reader is between two snapshots: it reads events that `until` sees and `from` does not. Without `from` it reads the history,
 /// request by request; otherwise events in the order they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
-    pub(crate) stream: StreamId,
+    /// Transaction numbers are valid only within one epoch.
+    pub(crate) epoch: EpochId,
     pub(crate) from: Option<Snapshot>,
     pub(crate) until: Snapshot,
     /// The request of the last event in the history; nil otherwise.
@@ -32,9 +27,9 @@ const AT: u8 = 2;
 
 impl StreamPosition {
     /// Returns the position before all events between two snapshots.
-    pub(crate) fn at(stream: StreamId, from: Option<Snapshot>, until: Snapshot) -> Self {
+    pub(crate) fn at(epoch: EpochId, from: Option<Snapshot>, until: Snapshot) -> Self {
         Self {
-            stream,
+            epoch,
             from,
             until,
             request: Uuid::nil(),
@@ -60,6 +55,20 @@ impl StreamPosition {
         self.from.as_ref().unwrap_or(&self.until)
     }
 
+    /// Returns the same position in a later epoch, whose transactions begin at `start`; none if it has seen one that has such a number.
+    pub(crate) fn continued_in(self, epoch: EpochId, start: u64) -> Option<Self> {
+        let from = match self.from {
+            None => None,
+            Some(from) => Some(from.without(start)?),
+        };
+        Some(Self {
+            epoch,
+            from,
+            until: self.until.without(start)?,
+            ..self
+        })
+    }
+
     /// Whether no event can be between the two snapshots.
     pub(crate) fn is_empty(&self) -> bool {
         self.from.as_ref() == Some(&self.until)
@@ -68,10 +77,7 @@ impl StreamPosition {
     pub(crate) fn parse(cursor: &ChangeCursor) -> Option<Self> {
         let mut bytes = cursor.0.as_slice();
         let kind = *bytes.split_off_first()?;
-        let stream = StreamId {
-            cluster: u64::from_be_bytes(bytes.split_off(..8)?.try_into().ok()?),
-            database: u32::from_be_bytes(bytes.split_off(..4)?.try_into().ok()?),
-        };
+        let epoch = EpochId(i64::from_be_bytes(bytes.split_off(..8)?.try_into().ok()?));
         let event = i64::try_from(varint::read(&mut bytes)?).ok()?;
         let until = Snapshot::read(&mut bytes)?;
         let (mut from, mut request) = (None, Uuid::nil());
@@ -82,7 +88,7 @@ impl StreamPosition {
             _ => return None,
         }
         let position = Self {
-            stream,
+            epoch,
             from,
             until,
             request,
@@ -101,8 +107,7 @@ impl StreamPosition {
             Some(_) => BETWEEN,
         };
         let mut bytes = vec![kind];
-        bytes.extend(self.stream.cluster.to_be_bytes());
-        bytes.extend(self.stream.database.to_be_bytes());
+        bytes.extend(self.epoch.0.to_be_bytes());
         varint::write(&mut bytes, self.event.cast_unsigned());
         self.until.write(&mut bytes);
         match &self.from {
@@ -121,22 +126,19 @@ mod tests {
     use super::*;
     use leasehold_core::limits::{CURSOR_MAX_BYTES, CURSOR_MAX_WRITERS};
 
-    const STREAM: StreamId = StreamId {
-        cluster: 7_000_000_000_000_000_000,
-        database: 5,
-    };
+    const EPOCH: EpochId = EpochId(7_000_000_000_000_000_001);
 
     fn snapshot(text: &str) -> Snapshot {
         Snapshot::parse(text).unwrap()
     }
 
     fn positions() -> Vec<StreamPosition> {
-        let between = StreamPosition::at(STREAM, Some(snapshot("5:5:")), snapshot("10:20:10,19"));
+        let between = StreamPosition::at(EPOCH, Some(snapshot("5:5:")), snapshot("10:20:10,19"));
         vec![
-            StreamPosition::at(STREAM, None, snapshot("10:20:11,12"))
+            StreamPosition::at(EPOCH, None, snapshot("10:20:11,12"))
                 .after(Uuid::from_u128(7), i64::MAX),
             between.after(Uuid::from_u128(7), 300),
-            StreamPosition::at(STREAM, Some(snapshot("7:9:8")), snapshot("7:9:8")),
+            StreamPosition::at(EPOCH, Some(snapshot("7:9:8")), snapshot("7:9:8")),
         ]
     }
 
@@ -145,6 +147,25 @@ mod tests {
         for position in positions() {
             assert_eq!(StreamPosition::parse(&position.cursor()), Some(position));
         }
+    }
+
+    #[test]
+    fn position_is_valid_in_a_later_epoch_unless_it_saw_a_transaction_of_it() {
+        let next = EpochId(8);
+        let at = |from: &str, until: &str| {
+            StreamPosition::at(EPOCH, Some(snapshot(from)), snapshot(until))
+                .after(Uuid::nil(), 3)
+                .continued_in(next, 20)
+        };
+        let expected = StreamPosition::at(next, Some(snapshot("7:9:8")), snapshot("10:20:11"));
+        let expected = Some(expected.after(Uuid::nil(), 3));
+        assert_eq!(at("7:9:8", "10:20:11"), expected);
+        // It knew of later transactions, but saw none of them.
+        assert_eq!(at("7:9:8", "10:23:11,20,21,22"), expected);
+        assert_eq!(at("7:9:8", "10:23:11,20,22"), None);
+        assert_eq!(at("7:9:8", "30:30:"), None);
+        let history = StreamPosition::at(EPOCH, None, snapshot("10:21:"));
+        assert_eq!(history.continued_in(next, 20), None);
     }
 
     #[test]
@@ -170,7 +191,7 @@ mod tests {
             let longer = ChangeCursor([&bytes[..], &[0]].concat());
             assert_eq!(StreamPosition::parse(&longer), None);
         }
-        let reversed = StreamPosition::at(STREAM, Some(snapshot("9:12:")), snapshot("7:9:8"));
+        let reversed = StreamPosition::at(EPOCH, Some(snapshot("9:12:")), snapshot("7:9:8"));
         assert_eq!(StreamPosition::parse(&reversed.cursor()), None);
     }
 
@@ -186,7 +207,7 @@ mod tests {
             ))
         };
         let busy = StreamPosition::at(
-            STREAM,
+            EPOCH,
             Some(writers(1_000_000_000_000)),
             writers(1_000_100_000_000),
         );

@@ -15,6 +15,8 @@ pub(crate) struct OpenTransaction<'a> {
     session: Session<'a>,
     guard: OpenGuard<'a>,
     pub(crate) context: &'static str,
+    /// Added to transaction numbers in jobs.
+    pub(crate) job_xid_offset: i64,
 }
 
 /// Takes a connection from the pool for an operation that needs a transaction.
@@ -26,6 +28,7 @@ impl<'a> OpenTransaction<'a> {
     /// Begins a transaction of the operation for which the connection was taken. It sees what others committed while it waited for a lock, whatever
     /// the database's default isolation is.
     pub(crate) async fn begin(client: &'a mut Connection) -> Result<Self> {
+        let job_xid_offset = client.job_xid_offset();
         let session = client.session().in_transaction();
         let context = session.context;
         let guard = OpenGuard::new(session.client());
@@ -34,6 +37,7 @@ impl<'a> OpenTransaction<'a> {
             session,
             guard,
             context,
+            job_xid_offset,
         })
     }
 

@@ -275,29 +275,6 @@ async fn running_claim_does_not_block_finish_or_enqueue() {
 }
 
 #[tokio::test]
-async fn rows_from_another_cluster_are_claimed_once() {
-    let (store, database) = open_store().await;
-    store
-        .job_enqueue(&(0..6).map(job).collect::<Vec<_>>())
-        .await
-        .unwrap();
-    let taken = claim(&store, 3).await;
-    assert_eq!(complete(&store, &taken[0]).await, JobFinished::Completed);
-    let client = connect(&database).await;
-    client
-        .execute(include_str!("sql/job_another_cluster.sql"), &[])
-        .await
-        .unwrap();
-    let moved = open(&database);
-    let rest = claim(&moved, 10).await;
-    assert_eq!(rest.len(), 3);
-    assert!(rest.iter().all(|job| !ids(&taken).contains(&job.id)));
-    let new = moved.job_enqueue(&[job(9)]).await.unwrap();
-    assert_eq!(ids(&claim(&moved, 10).await), [new[0].id]);
-    assert_eq!(complete(&moved, &taken[1]).await, JobFinished::Completed);
-}
-
-#[tokio::test]
 async fn sql_function_accepts_every_option() {
     let (store, database) = open_store().await;
     let client = connect(&database).await;

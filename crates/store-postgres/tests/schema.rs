@@ -234,7 +234,12 @@ async fn role_without_privilege_gets_error_with_the_missing_grant() {
     let url = database.url();
     let mark = if url.contains('?') { '&' } else { '?' };
     let url = format!("{url}{mark}options=-c%20role%3Dpg_read_all_stats");
-    let store = PostgresStore::new(&PostgresOptions::new(url)).unwrap();
+    // Like `leasehold migrate status`.
+    let options = PostgresOptions {
+        opens_epochs: false,
+        ..PostgresOptions::new(url)
+    };
+    let store = PostgresStore::new(&options).unwrap();
     let grant = "GRANT SELECT ON ….leasehold_migration, ….leasehold_function TO";
     for sql in [
         include_str!("sql/schema_grant.sql"),

@@ -1,19 +1,20 @@
 //! The change stream on PostgreSQL: transactions that commit late, and cursors of other databases.
 #![allow(clippy::unwrap_used)]
 
-use crate::support;
+use crate::{failover, support};
 
-use leasehold_core::limits::CHANGE_SCAN_MAX;
+use leasehold_core::limits::{CHANGE_SCAN_MAX, CURSOR_MAX_BYTES, CURSOR_MAX_WRITERS};
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
-use leasehold_store::ErrorKind;
 use leasehold_store::change::ChangeStore;
 use leasehold_store::change::{ChangeCursor, ChangeStart};
+use leasehold_store::{ErrorKind, SchemaStore};
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
-use leasehold_store_postgres::PostgresStore;
-use leasehold_testkit::TestDatabase;
+use leasehold_store_postgres::{PostgresOptions, PostgresStore};
+use leasehold_testkit::{TestDatabase, fresh_cluster};
 use serde_json::json;
 use std::sync::Arc;
 use support::raw::connect;
+use tokio::task::block_in_place;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
@@ -126,7 +127,7 @@ async fn cursor_of_another_database_is_rejected() {
     }
     for start in [ChangeStart::Oldest, ChangeStart::Now] {
         let foreign = other.change_list(&start, None, 1).await.unwrap().cursor;
-        assert!(matches!(kind(&store, foreign.0).await, ErrorKind::Value(_)));
+        assert!(matches!(kind(&store, foreign.0).await, ErrorKind::Gone(_)));
     }
 }
 
@@ -137,28 +138,69 @@ async fn cursor_with_unassigned_numbers_is_rejected() {
     f.enqueue(&workspace, 3).await;
     let page = store.change_list(&ChangeStart::Oldest, None, 1).await;
     let cursor = page.unwrap().cursor.0;
-    // After the kind of position: 8 bytes for the cluster, 4 for the database, the number of the event, the end of the snapshot.
+    // After the kind of position: 8 bytes for the epoch, the number of the event, the end of the snapshot.
     let with =
         |at: usize, bytes: &[u8]| [&cursor[..at], bytes, &cursor[at + bytes.len()..]].concat();
     let future = [
-        &cursor[..14],
+        &cursor[..10],
         &[0xff, 0xff, 0xff, 0xff, 0xff, 0x3f, 0, 0],
         &[0; 16],
     ]
     .concat();
-    for strange in [
-        // Another cluster, another database.
-        with(1, &[9; 8]),
-        with(9, &[9; 4]),
-        // A snapshot in the future, as after restoring a backup.
-        future,
-        // Another kind of position.
-        with(0, &[7]),
-        with(0, &[2]),
-    ] {
+    // Another epoch, and a snapshot in the future, as after restoring a backup.
+    for gone in [with(1, &[9; 8]), future] {
+        let refused = kind(&store, gone.clone()).await;
+        assert!(matches!(refused, ErrorKind::Gone(_)), "{gone:?}");
+    }
+    // Another kind of position.
+    for strange in [with(0, &[7]), with(0, &[2])] {
         let refused = kind(&store, strange.clone()).await;
         assert!(matches!(refused, ErrorKind::Value(_)), "{strange:?}");
     }
+}
+
+/// A cursor lists the transactions in progress, and must fit into a header.
+#[tokio::test(flavor = "multi_thread")]
+async fn cursor_is_short_although_hundreds_of_transactions_write() {
+    let settings = [("max_prepared_transactions", "400"), ("fsync", "off")];
+    let cluster = block_in_place(|| fresh_cluster(&settings));
+    let store = Arc::new(PostgresStore::new(&PostgresOptions::new(cluster.url())).unwrap());
+    store.schema_migrate().await.unwrap();
+    let f = Fixture::new(store.clone(), clock());
+    let workspace = f.workspace(1).await;
+    let start = store.change_list(&ChangeStart::Now, None, 1).await.unwrap();
+    let client = failover::connect(&cluster.url()).await;
+    let mut expected = Vec::new();
+    let writers = CURSOR_MAX_WRITERS + 50;
+    // A prepared transaction is in progress without a connection.
+    for n in 0..writers {
+        client.batch_execute("BEGIN").await.unwrap();
+        expected.push(enqueue(&client, &workspace).await);
+        let prepare = format!("PREPARE TRANSACTION '{n}'");
+        client.batch_execute(&prepare).await.unwrap();
+        // Between them are transactions that have ended.
+        if n % 100 == 0 {
+            expected.extend(f.enqueue(&workspace, 1).await);
+        }
+    }
+    let own = ChangeStart::After(start.cursor);
+    for from in [&ChangeStart::Oldest, &ChangeStart::Now, &own] {
+        let page = store.change_list(from, None, 1).await.unwrap();
+        // The server adds a signature, and base64.
+        let length = (page.cursor.0.len() + 64) * 4 / 3;
+        assert!(length <= CURSOR_MAX_BYTES, "{from:?}: {length} bytes");
+    }
+    let page = store.change_list(&own, None, 1_000).await.unwrap();
+    assert!(!page.changes.is_empty(), "what has ended can be read");
+    for n in 0..writers {
+        let commit = format!("COMMIT PREPARED '{n}'");
+        client.batch_execute(&commit).await.unwrap();
+    }
+    let mut read: Vec<RequestId> = page.changes.iter().map(|c| c.event.request).collect();
+    read.extend(rest(&store, &page.cursor, None).await);
+    read.sort();
+    expected.sort();
+    assert_eq!(read, expected);
 }
 
 /// Reads all changes after a cursor in full pages.

@@ -1,4 +1,4 @@
--- Server instances, and the secret of the installation.
+-- Server instances, the secret of the installation, and the epochs of the file.
 -- compatible_from: 8
 
 -- The processes that use this store, as of their last heartbeat.
@@ -20,4 +20,15 @@ CREATE INDEX instance_seen ON instance (seen_at);
 CREATE TABLE installation (
     id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
     secret BLOB NOT NULL CHECK (length(secret) = 32)
+) STRICT;
+
+-- The epochs of the file: each process that opens it begins one. A copy that is restored continues from an older position, so cursors of what came
+-- after it are recognized. number: their order. id: random. start_position: the last event when it began.
+CREATE TABLE epoch (
+    number INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    start_position INTEGER NOT NULL,
+    opened_at INTEGER NOT NULL,
+    CONSTRAINT epoch_pkey PRIMARY KEY (number),
+    CONSTRAINT epoch_id UNIQUE (id)
 ) STRICT;

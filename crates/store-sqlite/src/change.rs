@@ -1,4 +1,5 @@
-//! The stream of changes. One thread writes, so event ids follow the order of commits and serve as cursors. One call scans a bounded number of events.
+//! The stream of changes. One thread writes, so event ids follow the order of commits and, with the epoch of the file, serve as cursors. One call scans a
+//! bounded number of events.
 
 use crate::SqliteStore;
 use crate::error::Fault;
@@ -14,9 +15,13 @@ use leasehold_store::{ErrorKind, Result};
 use rusqlite::{Row, params};
 
 const LAST: &str = sql!("change/last");
+const END: &str = sql!("epoch/end");
 const SCAN_END: &str = sql!("change/scan_end");
 const LIST: &str = sql!("change/list");
 const LIST_OF_WORKSPACE: &str = sql!("change/list_of_workspace");
+
+const GONE: &str = "the file was restored from an older copy since this cursor was issued, or the cursor is of another file; read the current state, then \
+    start again without a cursor";
 
 #[async_trait]
 impl ChangeStore for SqliteStore {
@@ -40,12 +45,15 @@ fn list(
 ) -> Result<ChangePage, Fault> {
     // One snapshot: a page that is not full ends at the snapshot's last event, and the cursor continues from there.
     session.in_snapshot(|session| {
-        let last: i64 = session.one(LAST, [], |row| Ok(row.get(0)?))?;
+        let (last, epoch): (i64, i64) =
+            session.one(LAST, [], |row| Ok((row.get("last")?, row.get("epoch")?)))?;
         let after = match start {
             ChangeStart::Oldest => 0,
             ChangeStart::Now => last,
-            ChangeStart::After(cursor) => parse_cursor(cursor, last)?,
+            ChangeStart::After(cursor) => position(session, cursor, last)?,
         };
+        let cursor = |id| cursor(epoch, id);
+        let change = |row: &Row<'_>| change(epoch, row);
         let limit = limit.clamp(1, PAGE_MAX);
         let (changes, scanned) = match workspace {
             None => (session.all(LIST, params![after, limit], change)?, last),
@@ -71,26 +79,33 @@ fn list(
     })
 }
 
-fn change(row: &Row<'_>) -> Result<Change, Fault> {
+fn change(epoch: i64, row: &Row<'_>) -> Result<Change, Fault> {
     let id: i64 = row.get("id")?;
     Ok(Change {
         event: event::event(row)?,
-        cursor: cursor(id),
+        cursor: cursor(epoch, id),
     })
 }
 
-/// Returns the cursor after this event: its id.
-fn cursor(id: i64) -> ChangeCursor {
-    ChangeCursor(id.to_be_bytes().to_vec())
+/// Returns the cursor after this event: the epoch of the file and its id.
+fn cursor(epoch: i64, id: i64) -> ChangeCursor {
+    ChangeCursor([epoch.to_be_bytes(), id.to_be_bytes()].concat())
 }
 
-/// Parses a cursor. A value beyond the last event comes from another file, or from a later state of this one.
-fn parse_cursor(cursor: &ChangeCursor, last: i64) -> Result<i64, ErrorKind> {
-    match cursor.0.as_slice().try_into().map(i64::from_be_bytes) {
-        Ok(id) if (0..=last).contains(&id) => Ok(id),
-        _ => Err(ErrorKind::Value(
-            "the cursor does not belong to this stream".to_owned(),
-        )),
+/// Returns the event of a cursor. One that is not in the epoch of the cursor belongs to another file, or to a later state of the one that this file was
+/// copied from.
+fn position(session: &Session<'_>, cursor: &ChangeCursor, last: i64) -> Result<i64, Fault> {
+    let number = |bytes: &[u8]| bytes.try_into().map(i64::from_be_bytes).ok();
+    let numbers = cursor.0.split_at_checked(8);
+    let numbers = numbers.and_then(|(epoch, id)| Some((number(epoch)?, number(id)?)));
+    let Some((epoch, id)) = numbers.filter(|(_, id)| *id >= 0) else {
+        let problem = "the cursor does not belong to this stream";
+        return Err(ErrorKind::Value(problem.to_owned()).into());
+    };
+    let end = session.optional(END, [epoch, last], |row| Ok(row.get::<_, i64>("last")?))?;
+    match end {
+        Some(end) if id <= end => Ok(id),
+        _ => Err(ErrorKind::Gone(GONE.to_owned()).into()),
     }
 }
 
@@ -125,7 +140,8 @@ mod tests {
         let (many, many_cost) = first_page(10 * CHANGE_SCAN_MAX, ChangeStart::Oldest).await;
         assert!(few.changes.is_empty() && !few.more);
         assert!(many.changes.is_empty() && many.more);
-        assert_eq!(many.cursor, cursor(i64::from(CHANGE_SCAN_MAX)));
+        let scanned = i64::from(CHANGE_SCAN_MAX).to_be_bytes();
+        assert_eq!(many.cursor.0[8..], scanned);
         let most = few_cost.steps + few_cost.steps / 100 + 100;
         assert!(many_cost.steps <= most, "{few_cost:?}, {many_cost:?}");
         let (_, now) = first_page(10 * CHANGE_SCAN_MAX, ChangeStart::Now).await;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use leasehold_core::Timestamp;
 use leasehold_store::diagnosis::{Diagnosis, SqliteFacts};
 use leasehold_store::sql;
-use leasehold_store::{Capabilities, DatabaseStore, Result};
+use leasehold_store::{Capabilities, DatabaseStore, EpochId, Result};
 use rusqlite::Row;
 use std::path::Path;
 
@@ -29,6 +29,11 @@ impl DatabaseStore for SqliteStore {
             connections: self.readers.as_ref().map_or(1, Readers::count),
             changes_use_connections: false,
         }
+    }
+
+    /// One process owns the file from its opening on, so the epoch never changes.
+    fn epoch(&self) -> Option<EpochId> {
+        Some(EpochId(1))
     }
 
     async fn now(&self) -> Result<Timestamp> {

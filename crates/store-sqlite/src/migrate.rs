@@ -13,6 +13,7 @@ use leasehold_store::{
 /// The version of this program, which the record of a migration names.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const CREATE: &str = sql!("migration/create");
+const OPEN_EPOCH: &str = sql!("epoch/open");
 const EXISTS: &str = sql!("migration/exists");
 const LIST: &str = sql!("migration/list");
 const RECORD: &str = sql!("migration/record");
@@ -44,7 +45,7 @@ pub fn migration_script(status: &[MigrationStatus]) -> String {
     script.text(MIGRATIONS, status)
 }
 
-/// Applies the pending migrations and returns them.
+/// Applies the pending migrations and returns them. Begins an epoch of the file.
 fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
     session.run(CREATE, [])?;
     let before = status(session)?;
@@ -69,6 +70,8 @@ fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
         session.run(RECORD, row)?;
         applied.push(migration.status(MigrationState::Applied, Some(VERSION)));
     }
+    // Every process that may write migrates first.
+    session.run(OPEN_EPOCH, [session.now])?;
     Ok(applied)
 }
 

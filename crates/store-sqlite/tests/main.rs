@@ -12,6 +12,7 @@ mod job_cost;
 mod jobs;
 mod manual_writes;
 mod newer_columns;
+mod restored_copy;
 mod schema;
 mod turns;
 mod values;

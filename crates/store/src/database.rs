@@ -1,8 +1,8 @@
 //! The database behind a store: its clock and its diagnosis.
 
-use crate::Result;
 use crate::diagnosis::Diagnosis;
 use crate::store_trait::store_trait;
+use crate::{EpochId, Result};
 use leasehold_core::Timestamp;
 
 store_trait! {
@@ -18,6 +18,10 @@ store_trait! {
     forwarded {
         /// Returns the properties of this store.
         fn capabilities(&self) -> Capabilities;
+
+        /// Returns the epoch that this process met last; none before its first connection to a migrated database. What was read in another epoch is
+        /// not valid any more.
+        fn epoch(&self) -> Option<EpochId>;
     }
 }
 

@@ -35,6 +35,9 @@ pub enum ErrorKind {
     /// A value does not fit its column (NUL in a text, a number out of range).
     #[error("value cannot be stored: {0}")]
     Value(String),
+    /// A position in a history that the database has left: it was restored, failed over or moved, or what follows was deleted.
+    #[error("{0}")]
+    Gone(String),
     /// Another process uses the file.
     #[error("{0}")]
     Owned(String),
@@ -51,7 +54,11 @@ impl ErrorKind {
     pub fn concerns_one_item(&self) -> bool {
         match self {
             Self::Constraint(_) | Self::Value(_) | Self::Broken(_) => true,
-            Self::Unavailable(_) | Self::Contended(_) | Self::Owned(_) | Self::Schema(_) => false,
+            Self::Unavailable(_)
+            | Self::Contended(_)
+            | Self::Gone(_)
+            | Self::Owned(_)
+            | Self::Schema(_) => false,
         }
     }
 }
@@ -125,6 +132,7 @@ impl Error {
             ErrorKind::Unavailable(_) | ErrorKind::Contended(_) => true,
             ErrorKind::Constraint(_)
             | ErrorKind::Value(_)
+            | ErrorKind::Gone(_)
             | ErrorKind::Owned(_)
             | ErrorKind::Schema(_)
             | ErrorKind::Broken(_) => false,

@@ -5,6 +5,7 @@
 
 mod clock;
 mod database;
+mod epoch;
 mod error;
 mod layer;
 mod migration;
@@ -40,6 +41,7 @@ pub mod workspace;
 pub use audit::Actor;
 pub use clock::{Clock, ManualClock};
 pub use database::{Capabilities, DatabaseObserver, DatabaseStore};
+pub use epoch::{EpochId, PerEpoch};
 pub use error::{Condition, Error, ErrorKind, Result};
 pub use layer::{LayeredStore, StoreCall, StoreLayer};
 pub use migration::{

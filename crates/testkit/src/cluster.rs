@@ -28,11 +28,12 @@ pub const SERVER_VARIABLE: &str = "LEASEHOLD_TEST_PG";
 /// Dropping the handle panics if transactions deadlocked in any of its databases. The server's log tells, because the counters of
 /// `pg_stat_database` vanish when the server crashes.
 pub struct Cluster {
-    server: Server<Postgres>,
-    checks_deadlocks: bool,
+    pub(crate) server: Server<Postgres>,
+    pub(crate) checks_deadlocks: bool,
 }
 
-struct Postgres {
+#[derive(Clone)]
+pub(crate) struct Postgres {
     programs: PathBuf,
     settings: Vec<(String, String)>,
 }
@@ -57,8 +58,11 @@ impl ServerKind for Postgres {
     fn is_ready(&self, directory: &Path, _port: u16, pid: u32) -> bool {
         let file = fs::read_to_string(directory.join("data/postmaster.pid")).unwrap_or_default();
         let mut lines = file.lines();
+        let states = ["ready", "standby"];
         lines.next() == Some(pid.to_string().as_str())
-            && lines.nth(6).is_some_and(|state| state.trim() == "ready")
+            && lines
+                .nth(6)
+                .is_some_and(|state| states.contains(&state.trim()))
     }
 }
 

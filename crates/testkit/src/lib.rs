@@ -35,6 +35,7 @@ mod process;
 mod programs;
 mod promtool;
 mod python;
+mod replica;
 mod server;
 mod server_process;
 mod size;
@@ -89,6 +90,7 @@ pub use programs::{
 };
 pub use promtool::{PROMTOOL_PACKAGE, check_metrics, promtool, promtool_version};
 pub use python::python_worker;
+pub use replica::SavedCluster;
 pub use size::{FULL_VARIABLE, sized};
 pub use snapshot::assert_snapshot_file;
 pub use temp_root::temp_root;

@@ -37,6 +37,15 @@ pub(crate) struct Server<K> {
 impl<K: ServerKind> Server<K> {
     /// Starts the server on a free port and waits until it is ready.
     pub(crate) fn start(user: OsUser, kind: K) -> io::Result<Self> {
+        Self::start_with(user, kind, |_| Ok(()))
+    }
+
+    /// Like [`start`](Self::start), after `prepare` has filled the server's directory.
+    pub(crate) fn start_with(
+        user: OsUser,
+        kind: K,
+        prepare: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let mut server = Self {
             kind,
             user,
@@ -44,12 +53,21 @@ impl<K: ServerKind> Server<K> {
             port: 0,
             process: None,
         };
+        prepare(&server.directory)?;
         server.launch(true)?;
         Ok(server)
     }
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    pub(crate) fn user(&self) -> OsUser {
+        self.user
+    }
+
+    pub(crate) fn kind(&self) -> &K {
+        &self.kind
     }
 
     pub(crate) fn directory(&self) -> &Path {

@@ -157,7 +157,7 @@ impl SettingsChecker<'_> {
             }
             return;
         }
-        if let Err((key, message)) = store::postgres(settings) {
+        if let Err((key, message)) = store::postgres(settings, false) {
             self.add(key, message);
         }
     }

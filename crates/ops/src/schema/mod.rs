@@ -9,6 +9,7 @@ use leasehold_core::limits::{VALIDATION_MAX_SECONDS, VALIDATION_MAX_STEPS};
 use leasehold_core::{VersionId, WorkspaceId};
 use leasehold_schema::{Schema, SchemaError, ValidationError, ValidationLimits};
 use leasehold_store::request::NewRequest;
+use leasehold_store::{EpochId, PerEpoch};
 use pool::{PoolError, SchemaPool};
 use serde_json::Value;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use thiserror::Error;
 /// Compiles params schemas and validates params. Reuse one: it caches compiled schemas and has threads.
 #[derive(Debug, Default)]
 pub struct ParamsSchemas {
-    cache: SchemaCache,
+    cache: PerEpoch<SchemaCache>,
     pool: SchemaPool,
 }
 
@@ -65,14 +66,18 @@ impl ParamsSchemas {
         Ok(self.pool.run(workspace, deadline, work).await?)
     }
 
-    /// Returns the cached schema of a version.
-    pub(crate) fn cached(&self, version: VersionId) -> Option<VersionSchema> {
-        self.cache.get(version)
+    /// Returns the schema of a version that was cached in this epoch of the store.
+    pub(crate) fn cached(
+        &self,
+        epoch: Option<EpochId>,
+        version: VersionId,
+    ) -> Option<VersionSchema> {
+        self.cache.of(epoch).get(version)
     }
 
-    /// Caches the schema of a version. Versions are immutable, so entries never become stale.
-    pub(crate) fn cache(&self, version: VersionId, schema: VersionSchema) {
-        self.cache.insert(version, schema);
+    /// Caches the schema of a version. Versions are immutable, so entries are valid as long as the epoch.
+    pub(crate) fn cache(&self, epoch: Option<EpochId>, version: VersionId, schema: VersionSchema) {
+        self.cache.of(epoch).insert(version, schema);
     }
 
     /// Validates the params of each request that has a schema, and returns the requests and the first mismatch.

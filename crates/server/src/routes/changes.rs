@@ -8,7 +8,7 @@ use crate::call_memory;
 use crate::call_owner::Owner;
 use crate::change_stream::{self, ChangeSubscriber};
 use crate::cursors::{ListCursors, page_limit};
-use crate::openapi::{CommonResponses, NotFoundResponse};
+use crate::openapi::{CommonResponses, CursorGoneResponse, NotFoundResponse};
 use crate::owner_pool::OwnerPermit;
 use crate::params::{Path, Query, header};
 use crate::route::Routes;
@@ -76,12 +76,13 @@ struct SentEvent {
 /// Streams the changes of a workspace's requests as server-sent events, or returns one page of them.
 ///
 /// The first event, `ready`, has the cursor at which the stream starts. Every `request` event has one transition as its data and its cursor as its `id`.
-/// A client that resumes after an id misses no change and receives none twice.
+/// A client that resumes after an id misses no change and receives none twice; if the database was restored, failed over or moved meanwhile, an id may
+/// be refused with 410.
 /// Without `Accept: text/event-stream` the response is one page of JSON; pass its `next` as `after` to continue.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/changes", operation_id = "change_stream", tag = "changes",
     params(("workspace" = uuid::Uuid, Path), ChangesQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event received.")),
-    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), CommonResponses, NotFoundResponse))]
+    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), CursorGoneResponse, CommonResponses, NotFoundResponse))]
 async fn of_workspace(
     AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
@@ -98,7 +99,7 @@ async fn of_workspace(
 /// Streams the changes of all requests as server-sent events, or returns one page of them.
 #[utoipa::path(get, path = "/v1/changes", operation_id = "change_stream_of_all", tag = "changes",
     params(ChangesQuery, ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event received.")),
-    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), CommonResponses))]
+    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), CursorGoneResponse, CommonResponses))]
 async fn of_all(
     AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,

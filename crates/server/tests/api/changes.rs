@@ -4,12 +4,14 @@ use crate::sse::{Stream, TIMEOUT, parse_event, request_stream, serve};
 use axum::body::Body;
 use axum::http::{Method, Request};
 use http_body_util::BodyExt;
+use leasehold_core::ExecutionEnd;
 use leasehold_core::key::KeyScope;
 use leasehold_ops::key::KeySpec;
 use leasehold_server::ServerOptions;
 use leasehold_store::Actor;
 use leasehold_testbed::{BackendKind, TestServer};
 use leasehold_testkit::eventually;
+use rusqlite::Connection;
 use serde_json::Value;
 use std::time::Duration;
 use tower::ServiceExt;
@@ -115,6 +117,35 @@ async fn invalid_cursor_is_rejected() {
             .await
             .expect_problem("not_found", "");
     }
+}
+
+#[tokio::test]
+async fn cursor_of_a_lost_history_is_gone_and_its_stream_ends() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(1).await;
+    server.enqueue_ended(&workspace, ExecutionEnd::Failed).await;
+    let path = workspace.path("/changes");
+    let oldest = format!("{path}?from=oldest");
+    let page = server.get(&oldest, &workspace.key).await.expect(200);
+    let next = page["next"].as_str().unwrap().to_owned();
+    let url = format!("{}{path}", serve(&server).await);
+    let mut stream = Stream::open(&url, &workspace.key, Some(&next)).await;
+    assert_eq!(stream.next().await.unwrap().event, "ready");
+
+    let file = Connection::open(server.backend.file()).unwrap();
+    file.execute(include_str!("sql/epoch_change.sql"), [])
+        .unwrap();
+    let last = stream.next().await.unwrap();
+    assert!(last.comment.contains("cursor_gone"), "{last:?}");
+    assert_eq!(stream.next().await, None);
+    let after = format!("{path}?after={next}");
+    let gone = server.get(&after, &workspace.key).await;
+    gone.expect_problem("cursor_gone", "");
+    let refused = request_stream(&url, &workspace.key, Some(&next)).await;
+    assert_eq!(refused.status(), 410);
+    // Without a cursor the stream starts again.
+    let mut stream = Stream::open(&url, &workspace.key, None).await;
+    assert_eq!(stream.next().await.unwrap().event, "ready");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use leasehold_core::Timestamp;
 use leasehold_store::diagnosis::Diagnosis;
 use leasehold_store::installation::InstallationStore;
-use leasehold_store::{Capabilities, DatabaseStore, MigrationStatus, Result, SchemaStore};
+use leasehold_store::{Capabilities, DatabaseStore, EpochId, MigrationStatus, Result, SchemaStore};
 
 #[async_trait]
 impl DatabaseStore for Model {
@@ -16,6 +16,10 @@ impl DatabaseStore for Model {
             connections: 1,
             changes_use_connections: false,
         }
+    }
+
+    fn epoch(&self) -> Option<EpochId> {
+        Some(EpochId(1))
     }
 
     async fn now(&self) -> Result<Timestamp> {

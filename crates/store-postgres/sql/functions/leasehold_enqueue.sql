@@ -35,6 +35,9 @@ BEGIN
             RAISE EXCEPTION 'leasehold_enqueue: option schema_checked must be true or false' USING ERRCODE = 'invalid_parameter_value';
         END IF;
     END IF;
+    IF NOT EXISTS (SELECT FROM {schema}.epoch e WHERE e.server_started_at = pg_postmaster_start_time()) THEN
+        PERFORM {schema}.leasehold_check_epoch();
+    END IF;
     PERFORM 1 FROM {schema}.workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'workspace % not found', leasehold_enqueue.workspace_id USING ERRCODE = 'no_data_found';

@@ -1,13 +1,14 @@
--- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload, progress and error together, and at least one.
+-- Claims up to p_max jobs of the queue p_queue, unless its name is not p_name, as many as have 4 MiB of payload, progress and error together, and at least one.
 -- release: 1
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
 -- next waiting job is due, and how many leases had expired. The other rows are the jobs with their own settings.
 -- p_expired_max = 0: does not scan for expired leases.
+-- p_xid_offset: the job_xid_offset of the epoch. Lower numbers in cursors are of another cluster, where their transactions have ended.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_job_claim(
-    p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
-    p_expired_max integer
+    p_now timestamptz, p_queue integer, p_name text, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
+    p_expired_max integer, p_xid_offset bigint
 ) RETURNS TABLE (
     id bigint, token bigint, attempt integer, priority smallint, created_at timestamptz, kind text, payload json,
     max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision,
@@ -48,7 +49,7 @@ BEGIN
             SELECT FROM {schema}.job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
         (SELECT w.run_at FROM {schema}.job_waiting w
             WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
-    INTO about FROM {schema}.queue q CROSS JOIN {schema}.job_limit t WHERE q.id = p_queue AND t.one;
+    INTO about FROM {schema}.queue q CROSS JOIN {schema}.job_limit t WHERE q.id = p_queue AND q.name = p_name AND t.one;
     IF NOT FOUND OR about.paused THEN
         RETURN;
     END IF;
@@ -222,7 +223,8 @@ BEGIN
             to_xid := coalesce(pick.main_xid[cardinality(pick.main_xid)], line.at_xid);
             late_xids := '{}';
             late_ids := '{}';
-            IF cardinality(line.late_xid) > 0 OR pg_snapshot_xmin(pick.seen) < to_xid THEN
+            IF cardinality(line.late_xid) > 0 OR CASE WHEN p_xid_offset = 0 THEN pg_snapshot_xmin(pick.seen)
+                    ELSE (pg_snapshot_xmin(pick.seen)::text::bigint + p_xid_offset)::text::xid8 END < to_xid THEN
                 -- A passed transaction is removed when it has ended and all its jobs are claimed.
                 SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
                 FROM (
@@ -231,9 +233,13 @@ BEGIN
                     LEFT JOIN (
                         SELECT t.xid, max(t.id) AS id FROM unnest(pick.late_xid, pick.late_id) AS t (xid, id) GROUP BY t.xid
                     ) t ON t.xid = l.xid
-                    WHERE l.xid = ANY (pick.late_left) OR NOT pg_visible_in_snapshot(l.xid, pick.seen)
+                    WHERE l.xid = ANY (pick.late_left) OR (l.xid::text::bigint > p_xid_offset
+                        AND NOT pg_visible_in_snapshot((l.xid::text::bigint - p_xid_offset)::text::xid8, pick.seen))
                     UNION ALL
-                    SELECT x.xid, 0 FROM pg_snapshot_xip(pick.seen) AS x (xid) WHERE x.xid > line.at_xid AND x.xid < to_xid
+                    SELECT x.xid, 0 FROM (
+                        SELECT (s.xid::text::bigint + p_xid_offset)::text::xid8 AS xid FROM pg_snapshot_xip(pick.seen) AS s (xid)
+                    ) x
+                    WHERE x.xid > line.at_xid AND x.xid < to_xid
                 ) l;
             END IF;
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN

@@ -23,6 +23,8 @@ DECLARE
     at timestamptz := CASE WHEN leasehold_job_enqueue.run_at > moment THEN leasehold_job_enqueue.run_at END;
     new_id bigint := nextval('{schema}.job_id'::regclass);
     holder bigint;
+    own_xid xid8 := pg_current_xact_id();
+    xid_offset bigint;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
         PERFORM {schema}.leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
@@ -46,13 +48,19 @@ BEGIN
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
         RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    SELECT e.job_xid_offset INTO xid_offset FROM {schema}.epoch e WHERE e.server_started_at = pg_postmaster_start_time() LIMIT 1;
+    IF NOT FOUND THEN
+        PERFORM {schema}.leasehold_check_epoch();
+        SELECT e.job_xid_offset INTO xid_offset FROM {schema}.epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
+    END IF;
     SELECT q.id INTO in_queue FROM {schema}.queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN
         INSERT INTO {schema}.queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
         SELECT q.id INTO in_queue FROM {schema}.queue q WHERE q.name = leasehold_job_enqueue.queue;
     END IF;
     IF NOT EXISTS (SELECT FROM {schema}.job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
-        INSERT INTO {schema}.job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
+        INSERT INTO {schema}.job_line (queue_id, priority, queue)
+        VALUES (in_queue, leasehold_job_enqueue.priority, leasehold_job_enqueue.queue) ON CONFLICT DO NOTHING;
     END IF;
     IF leasehold_job_enqueue.dedup_key IS NOT NULL THEN
         DELETE FROM {schema}.job_key k
@@ -70,8 +78,11 @@ BEGIN
             RETURN holder;
         END IF;
     END IF;
-    INSERT INTO {schema}.job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
-    VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
+    IF xid_offset > 0::bigint THEN
+        own_xid := (own_xid::text::bigint + xid_offset)::text::xid8;
+    END IF;
+    INSERT INTO {schema}.job (id, xid, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
+    VALUES (new_id, own_xid, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
         leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
         coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
     IF at IS NOT NULL THEN

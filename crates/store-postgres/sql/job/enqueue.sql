@@ -1,4 +1,4 @@
--- Inserts jobs. The order of the arrays is the order of ids.
+-- Inserts jobs, with the transaction number plus $16. The order of the arrays is the order of ids.
 WITH given AS MATERIALIZED (
     SELECT g.*, coalesce($1::timestamptz, clock_timestamp()) AS now,
         CASE WHEN g.start_at > coalesce($1::timestamptz, clock_timestamp()) THEN g.start_at
@@ -12,8 +12,9 @@ WITH given AS MATERIALIZED (
     INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT g.id, g.now, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL
 )
-INSERT INTO {schema}.job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
+INSERT INTO {schema}.job (id, xid, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
     backoff_max_us, backoff_factor, backoff_jitter, trace_context)
-SELECT g.id, g.now, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
+SELECT g.id, CASE WHEN $16::bigint = 0 THEN pg_current_xact_id() ELSE (pg_current_xact_id()::text::bigint + $16::bigint)::text::xid8 END,
+    g.now, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
     g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.trace_context
 FROM given g ORDER BY g.id

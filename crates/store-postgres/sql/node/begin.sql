@@ -1,4 +1,4 @@
--- Starts nodes: inserts a job and a node row for each, and notifies waiting workers. Leaves out nodes whose workspace may not use their queue.
+-- Starts nodes: inserts a job, with the transaction number plus $17, and a node row for each, and notifies waiting workers. Leaves out nodes whose workspace may not use their queue.
 WITH given AS MATERIALIZED (
     SELECT nextval('{schema}.job_id') AS id, g.*, q.id AS queue_id,
         CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us::double precision * interval '1 microsecond' END AS run_at
@@ -17,9 +17,10 @@ WITH given AS MATERIALIZED (
     INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL
 ), put_in AS (
-    INSERT INTO {schema}.job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
+    INSERT INTO {schema}.job (id, xid, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
         backoff_max_us, backoff_factor, backoff_jitter, trace_context, execution_id, node)
-    SELECT g.id, $1, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
+    SELECT g.id, CASE WHEN $17::bigint = 0 THEN pg_current_xact_id() ELSE (pg_current_xact_id()::text::bigint + $17::bigint)::text::xid8 END,
+        $1, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
         g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.trace_context, g.execution_id, g.node
     FROM given g
 ), started_node AS (

@@ -118,7 +118,7 @@ WITH clock AS MATERIALIZED (
     UPDATE {schema}.workflow_execution_queue q
     SET status = CASE WHEN c.refusal IS NULL THEN 'CLAIMED' ELSE 'FAILED' END,
         due = NULL,
-        claim_token = q.claim_token + 1,
+        claim_token = greatest(q.claim_token, $9::bigint) + 1,
         execution_id = CASE WHEN c.refusal IS NULL THEN c.execution_id END,
         claimed_at = CASE WHEN c.refusal IS NULL THEN clock.now END,
         claimed_by = CASE WHEN c.refusal IS NULL THEN $3 END,

@@ -7,6 +7,7 @@ use crate::error::unreadable;
 use crate::execution;
 use crate::job::queue_cache;
 use crate::lock_wait::{LOCK_TIMEOUT, LockWait};
+use crate::pool::Connection;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
@@ -31,14 +32,16 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
     let Some(machine) = machine.map_err(|problem| unreadable(CONTEXT, problem))? else {
         return Ok(GraphStarted::NotAGraph);
     };
-    create_lines(store, machine.graph(), start.origin.priority).await?;
     let mut refused = RefusedQueues::default();
     let mut wait = LockWait::begin();
     loop {
         let mut change = begin(store, start, Arc::clone(&machine));
         refused.apply(&mut change);
-        let written = match write(store, start.version, change).await {
+        let mut client = connection(store, CONTEXT).await?;
+        create_lines(store, &client, machine.graph(), start.origin.priority).await?;
+        let written = match write(store, &mut client, start.version, change).await {
             Err(error) => {
+                drop(client);
                 wait.pause_after(error).await?;
                 continue;
             }
@@ -49,7 +52,6 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
             Written::Ended(ended) => return Ok(GraphStarted::Ended(ended)),
             Written::Nothing => break,
             Written::Refused(workspace, queues) => {
-                let client = connection(store, CONTEXT).await?;
                 refused.add(client.session(), workspace, &queues).await?;
             }
         }
@@ -65,11 +67,17 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
     })
 }
 
-/// Creates the lines that the nodes of the graph need. Finishing a node holds locks, so it is too late to create them then.
-async fn create_lines(store: &PostgresStore, graph: &Graph, priority: i16) -> Result<()> {
+/// Creates the lines that the nodes of the graph need. Finishing a node holds locks, so it is too late to create them then. Called on the connection
+/// that starts the graph, because another server may not have the lines that are known.
+async fn create_lines(
+    store: &PostgresStore,
+    client: &Connection,
+    graph: &Graph,
+    priority: i16,
+) -> Result<()> {
     let queues: BTreeSet<&str> = graph.nodes.iter().map(|node| node.kind.queue()).collect();
     let lines = queues.iter().map(|queue| (*queue, priority));
-    queue_cache::ensure_lines(store, CONTEXT, lines)
+    queue_cache::ensure_lines(store, client, lines)
         .await
         .map(drop)
 }
@@ -98,9 +106,13 @@ enum Written {
     Refused(WorkspaceId, HashSet<String>),
 }
 
-async fn write(store: &PostgresStore, version: VersionId, change: GraphChange) -> Result<Written> {
-    let mut client = connection(store, CONTEXT).await?;
-    let transaction = OpenTransaction::begin(&mut client).await?;
+async fn write(
+    store: &PostgresStore,
+    client: &mut Connection,
+    version: VersionId,
+    change: GraphChange,
+) -> Result<Written> {
+    let transaction = OpenTransaction::begin(client).await?;
     let now = transaction
         .one(sql!("clock/begin"), &[&store.given_now(), &LOCK_TIMEOUT])
         .await?;

@@ -176,6 +176,7 @@ pub(super) async fn begin(
                 &column(&jobs, |node| node.job.backoff.map(|b| b.jitter)),
                 &column(&jobs, |node| node.job.trace_context.as_deref()),
                 &column(&jobs, |node| node.workspace),
+                &transaction.job_xid_offset,
             ],
         )
         .await?;

@@ -3,16 +3,17 @@
 use super::queue_cache;
 use super::row::{self, Json};
 use crate::graph::input;
+use crate::pool;
 use crate::row::{micros, named};
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use leasehold_core::job::{ClaimedJob, JobClaim, JobRef, JobRetry, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::{JOB_MAX_BATCH, SWEEP_MAX_BATCH};
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, Timestamp};
-use leasehold_store::Result;
 use leasehold_store::job::{ExpiredJob, JobStore};
 use leasehold_store::node_payload::{self, ClaimedNodes};
+use leasehold_store::{EpochId, Result};
 use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -23,25 +24,28 @@ const CONTEXT: &str = "job_claim";
 const MAX_EXPIRED: i32 = 10_000;
 
 pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<JobsClaimed> {
-    let Some(queue) = queue_cache::find(store, CONTEXT, &claim.queue).await? else {
-        return Ok(JobsClaimed::default());
-    };
     // Claims of a queue run one at a time. Waiting claims must leave connections for renewals and finishes.
     let _permit = store.jobs.claims.acquire().await;
-    if store.jobs.cluster_check.is_due() {
-        check_cluster(store).await?;
-    }
+    let client = pool::take(&store.pool, CONTEXT).await?;
+    let Some(queue) = queue_cache::find(store, &client, &claim.queue).await? else {
+        return Ok(JobsClaimed::default());
+    };
     let max = claim
         .max
         .min(u32::try_from(JOB_MAX_BATCH).unwrap_or(u32::MAX));
     let max = i32::try_from(max).unwrap_or(i32::MAX);
     let lease = claim.lease.map(|lease| micros(bounded(lease)));
-    let scans = scans_for_expired(store);
-    let expired_from = if scans { begin_scan(store) } else { None };
+    let epoch = client.epoch_id();
+    let scans = scans_for_expired(store, epoch);
+    let expired_from = if scans {
+        begin_scan(store, epoch)
+    } else {
+        None
+    };
     let expired_max = if scans { MAX_EXPIRED } else { 0 };
-    let rows = store
+    let rows = client
+        .session()
         .many(
-            CONTEXT,
             sql!("job/claim"),
             &[
                 &store.given_now(),
@@ -51,16 +55,21 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
                 &lease,
                 &expired_from,
                 &expired_max,
+                &claim.queue,
+                &client.job_xid_offset(),
             ],
         )
         .await?;
     let Some((summary, rows)) = rows.split_first() else {
+        // The queue is paused, or has another id.
+        queue_cache::of(store, &client).forget(&claim.queue);
         return Ok(JobsClaimed::default());
     };
+    drop(client);
     let defaults = ClaimDefaults::read(summary)?;
     let expired: i32 = summary.get("expired");
     if scans && expired < MAX_EXPIRED {
-        complete_scan(store, defaults.lease_expires_at - defaults.lease);
+        complete_scan(store, epoch, defaults.lease_expires_at - defaults.lease);
     }
     if expired > 0 {
         tracing::warn!(jobs = expired, "leases expired; jobs requeued or failed");
@@ -109,44 +118,25 @@ async fn with_payloads(
     Ok(jobs)
 }
 
-async fn check_cluster(store: &PostgresStore) -> Result<()> {
-    let row = store.one(CONTEXT, sql!("job/check_cluster"), &[]).await?;
-    if row.get("requeued") {
-        tracing::warn!("database was moved to another cluster; queued jobs reordered");
-    }
-    store.jobs.cluster_check.done();
-    Ok(())
-}
-
 /// Whether this claim scans for expired leases. With a manual clock every claim does.
-fn scans_for_expired(store: &PostgresStore) -> bool {
-    let scan = store
-        .jobs
-        .expiry_scan
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+fn scans_for_expired(store: &PostgresStore, epoch: Option<EpochId>) -> bool {
+    let scan = store.jobs.expiry_scan.of(epoch);
+    let scan = scan.lock().unwrap_or_else(PoisonError::into_inner);
     store.given_now().is_some() || scan.is_due()
 }
 
 /// Starts a scan for expired leases and returns where it begins. With a manual clock it begins at the beginning.
-fn begin_scan(store: &PostgresStore) -> Option<Timestamp> {
+fn begin_scan(store: &PostgresStore, epoch: Option<EpochId>) -> Option<Timestamp> {
     if store.given_now().is_some() {
         return None;
     }
-    let mut scan = store
-        .jobs
-        .expiry_scan
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    scan.begin()
+    let scan = store.jobs.expiry_scan.of(epoch);
+    scan.lock().unwrap_or_else(PoisonError::into_inner).begin()
 }
 
-fn complete_scan(store: &PostgresStore, at: Timestamp) {
-    let mut scan = store
-        .jobs
-        .expiry_scan
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+fn complete_scan(store: &PostgresStore, epoch: Option<EpochId>, at: Timestamp) {
+    let scan = store.jobs.expiry_scan.of(epoch);
+    let mut scan = scan.lock().unwrap_or_else(PoisonError::into_inner);
     scan.complete(at);
 }
 
@@ -212,13 +202,14 @@ impl ClaimDefaults {
 pub(crate) async fn requeue_expired(store: &PostgresStore, limit: u32) -> Result<Vec<ExpiredJob>> {
     let context = "job_requeue_expired";
     let limit = i32::try_from(limit.min(SWEEP_MAX_BATCH)).unwrap_or(i32::MAX);
-    let rows = store
-        .many(
-            context,
-            sql!("job/requeue_expired"),
-            &[&store.given_now(), &begin_scan(store), &limit],
-        )
+    let client = pool::take(&store.pool, context).await?;
+    let epoch = client.epoch_id();
+    let params: &Params<'_> = &[&store.given_now(), &begin_scan(store, epoch), &limit];
+    let rows = client
+        .session()
+        .many(sql!("job/requeue_expired"), params)
         .await?;
+    drop(client);
     let expired: Vec<ExpiredJob> = rows
         .iter()
         .filter(|row| row.get::<_, Option<i64>>("id").is_some())
@@ -237,7 +228,7 @@ pub(crate) async fn requeue_expired(store: &PostgresStore, limit: u32) -> Result
     if let Some(row) = rows.first()
         && i32::try_from(expired.len()).unwrap_or(i32::MAX) < limit
     {
-        complete_scan(store, crate::row::time(row, "now")?);
+        complete_scan(store, epoch, crate::row::time(row, "now")?);
     }
     if !expired.is_empty() {
         store.job_notifier.wake();

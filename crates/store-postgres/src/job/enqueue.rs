@@ -3,7 +3,7 @@
 
 use super::row::JsonIn;
 use super::{copy, queue_cache};
-use crate::pool;
+use crate::pool::{self, Connection};
 use crate::row::micros;
 use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::OpenTransaction;
@@ -20,7 +20,7 @@ const CONTEXT: &str = "job_enqueue";
 const COPY_MIN_JOBS: usize = 100;
 /// Jobs in one array insert.
 const CHUNK: usize = 1_000;
-/// How often to retry when the holder of a key releases it between two statements.
+/// How often to retry when the holder of a key releases it between two statements, or a cached line is wrong.
 const MAX_TRIES: usize = 10;
 
 /// A deduplication key with its queue's id.
@@ -44,27 +44,68 @@ pub(crate) async fn enqueue(store: &PostgresStore, jobs: &[NewJob]) -> Result<Ve
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
-    let lines = jobs.iter().map(|job| (job.queue.as_str(), job.priority));
-    let queues = queue_cache::ensure_lines(store, CONTEXT, lines).await?;
-    let routed: Vec<RoutedJob<'_>> = queues
-        .into_iter()
-        .zip(jobs)
-        .map(|(queue, job)| RoutedJob { queue, job })
-        .collect();
-    let answers = match routed.as_slice() {
+    let mut client = pool::take(&store.pool, CONTEXT).await?;
+    for _ in 0..MAX_TRIES {
+        let lines = jobs.iter().map(|job| (job.queue.as_str(), job.priority));
+        let queues = queue_cache::ensure_lines(store, &client, lines).await?;
+        let routed = queues.into_iter().zip(jobs);
+        let routed: Vec<RoutedJob<'_>> = routed
+            .map(|(queue, job)| RoutedJob { queue, job })
+            .collect();
+        match insert_all(store, &mut client, &routed).await? {
+            Inserted::All(answers) => {
+                let ids = answers.iter().filter(|answer| !answer.existing);
+                if let Some(last) = ids.map(|answer| answer.id.0).max() {
+                    store.epochs.saw_job(client.epoch, last);
+                    store.job_notifier.wake();
+                }
+                return Ok(answers);
+            }
+            Inserted::KeyReleased => {}
+            Inserted::WrongLine => {
+                let cache = queue_cache::of(store, &client);
+                jobs.iter().for_each(|job| cache.forget(&job.queue));
+            }
+        }
+    }
+    let text =
+        "deduplication keys were released, or queues changed, repeatedly by concurrent calls";
+    Err(Error::new(CONTEXT, ErrorKind::Contended(text.to_owned())))
+}
+
+/// The outcome of an attempt to insert the jobs of a call.
+enum Inserted {
+    All(Vec<EnqueuedJob>),
+    /// The holder of a key released it between two statements; nothing was inserted.
+    KeyReleased,
+    /// A queue has another id than is cached, or a line does not exist; nothing was inserted.
+    WrongLine,
+}
+
+impl Inserted {
+    fn fresh(ids: Option<Vec<JobId>>) -> Self {
+        match ids {
+            Some(ids) => Self::All(ids.into_iter().map(new).collect()),
+            None => Self::WrongLine,
+        }
+    }
+}
+
+async fn insert_all(
+    store: &PostgresStore,
+    client: &mut Connection,
+    routed: &[RoutedJob<'_>],
+) -> Result<Inserted> {
+    match routed {
         [one] if one.job.dedup.is_none() && one.job.start == JobStart::Now => {
-            vec![new(insert_single(store, *one).await?)]
+            let id = insert_single(store, client, *one).await?;
+            Ok(Inserted::fresh(id.map(|id| vec![id])))
         }
         _ if routed.iter().all(|routed| routed.job.dedup.is_none()) => {
-            let ids = without_keys(store, &routed).await?;
-            ids.into_iter().map(new).collect()
+            Ok(Inserted::fresh(without_keys(store, client, routed).await?))
         }
-        _ => with_keys(store, &routed).await?,
-    };
-    if answers.iter().any(|answer| !answer.existing) {
-        store.job_notifier.wake();
+        _ => with_keys(store, client, routed).await,
     }
-    Ok(answers)
 }
 
 fn new(id: JobId) -> EnqueuedJob {
@@ -85,11 +126,15 @@ pub(super) fn attempts(job: &NewJob) -> Option<i32> {
         .map(|max| i32::try_from(max).unwrap_or(i32::MAX))
 }
 
-async fn insert_single(store: &PostgresStore, routed: RoutedJob<'_>) -> Result<JobId> {
+async fn insert_single(
+    store: &PostgresStore,
+    client: &Connection,
+    routed: RoutedJob<'_>,
+) -> Result<Option<JobId>> {
     let job = routed.job;
-    let row = store
-        .one(
-            CONTEXT,
+    let row = client
+        .session()
+        .maybe(
             sql!("job/enqueue_one"),
             &[
                 &store.given_now(),
@@ -104,26 +149,45 @@ async fn insert_single(store: &PostgresStore, routed: RoutedJob<'_>) -> Result<J
                 &job.backoff.map(|b| b.factor),
                 &job.backoff.map(|b| b.jitter),
                 &trace(job),
+                &job.queue,
+                &client.job_xid_offset(),
             ],
         )
         .await?;
-    Ok(JobId(row.get("id")))
+    Ok(row.map(|row| JobId(row.get("id"))))
 }
 
-async fn without_keys(store: &PostgresStore, routed: &[RoutedJob<'_>]) -> Result<Vec<JobId>> {
-    let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let transaction = OpenTransaction::begin(&mut client).await?;
-    let ids = fresh_ids(&transaction, routed.len()).await?;
+async fn without_keys(
+    store: &PostgresStore,
+    client: &mut Connection,
+    routed: &[RoutedJob<'_>],
+) -> Result<Option<Vec<JobId>>> {
+    let transaction = OpenTransaction::begin(client).await?;
+    let Some(ids) = fresh_ids(&transaction, routed).await? else {
+        return Ok(None);
+    };
     insert(&transaction, store.given_now(), &ids, routed).await?;
     transaction.commit().await?;
-    Ok(ids)
+    Ok(Some(ids))
 }
 
-async fn fresh_ids(transaction: &OpenTransaction<'_>, count: usize) -> Result<Vec<JobId>> {
-    let count = i32::try_from(count).unwrap_or(i32::MAX);
-    let row = transaction.one(sql!("job/ids"), &[&count]).await?;
-    let ids: Vec<i64> = row.get("ids");
-    Ok(ids.into_iter().map(JobId).collect())
+/// Returns ids for the jobs; none if one of their lines does not exist. Lines are never deleted, so they exist until the transaction ends.
+async fn fresh_ids(
+    transaction: &OpenTransaction<'_>,
+    routed: &[RoutedJob<'_>],
+) -> Result<Option<Vec<JobId>>> {
+    let count = i32::try_from(routed.len()).unwrap_or(i32::MAX);
+    let line = |routed: &RoutedJob<'_>| (routed.queue, routed.job.priority);
+    let lines: HashMap<(i32, i16), &str> = routed
+        .iter()
+        .map(|routed| (line(routed), routed.job.queue.as_str()))
+        .collect();
+    let (queues, priorities): (Vec<i32>, Vec<i16>) = lines.keys().copied().unzip();
+    let names: Vec<&str> = lines.values().copied().collect();
+    let params: &Params<'_> = &[&count, &queues, &priorities, &names];
+    let row = transaction.one(sql!("job/ids"), params).await?;
+    let ids: Option<Vec<i64>> = row.get("ids");
+    Ok(ids.map(|ids| ids.into_iter().map(JobId).collect()))
 }
 
 /// Inserts jobs under these ids and notifies waiting workers.
@@ -135,8 +199,9 @@ async fn insert(
 ) -> Result<()> {
     let at_once = routed.iter().all(|p| p.job.start == JobStart::Now);
     let numbered = ids.iter().copied().zip(routed.iter().copied());
-    // COPY uses the database's clock, so it cannot be used with a manual clock.
-    if transaction.can_copy() && now.is_none() && at_once && routed.len() >= COPY_MIN_JOBS {
+    // COPY uses the database's clock and transaction number, so it cannot be used with others.
+    let is_plain = transaction.can_copy() && now.is_none() && transaction.job_xid_offset == 0;
+    if is_plain && at_once && routed.len() >= COPY_MIN_JOBS {
         let rows = numbered.map(|(id, routed)| (id, routed.queue, routed.job));
         let document = copy::encode(rows);
         transaction
@@ -185,39 +250,29 @@ async fn insert_chunk(
                 &column(chunk, |p| p.job.backoff.map(|b| b.factor)),
                 &column(chunk, |p| p.job.backoff.map(|b| b.jitter)),
                 &column(chunk, |p| trace(p.job)),
+                &transaction.job_xid_offset,
             ],
         )
         .await
         .map(drop)
 }
 
-async fn with_keys(store: &PostgresStore, routed: &[RoutedJob<'_>]) -> Result<Vec<EnqueuedJob>> {
+async fn with_keys(
+    store: &PostgresStore,
+    client: &mut Connection,
+    routed: &[RoutedJob<'_>],
+) -> Result<Inserted> {
     let keys: HashSet<Key<'_>> = routed.iter().filter_map(RoutedJob::key).collect();
     let (queues, keys): (Vec<i32>, Vec<&str>) = keys.into_iter().unzip();
-    for _ in 0..MAX_TRIES {
-        store
-            .execute(
-                CONTEXT,
-                sql!("job/key_expire"),
-                &[&store.given_now(), &queues, &keys],
-            )
-            .await?;
-        if let Some(answers) = try_with_keys(store, routed).await? {
-            return Ok(answers);
-        }
-    }
-    let text = "deduplication keys were released repeatedly by concurrent calls";
-    Err(Error::new(CONTEXT, ErrorKind::Contended(text.to_owned())))
-}
-
-/// Returns none if the holder of a key released it between two statements.
-async fn try_with_keys(
-    store: &PostgresStore,
-    routed: &[RoutedJob<'_>],
-) -> Result<Option<Vec<EnqueuedJob>>> {
-    let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let transaction = OpenTransaction::begin(&mut client).await?;
-    let ids = fresh_ids(&transaction, routed.len()).await?;
+    let params: &Params<'_> = &[&store.given_now(), &queues, &keys];
+    client
+        .session()
+        .execute(sql!("job/key_expire"), params)
+        .await?;
+    let transaction = OpenTransaction::begin(client).await?;
+    let Some(ids) = fresh_ids(&transaction, routed).await? else {
+        return Ok(Inserted::WrongLine);
+    };
     let taken = take_keys(&transaction, store.given_now(), &ids, routed).await?;
     let (mut new_ids, mut new_jobs) = (Vec::new(), Vec::new());
     let mut held_keys: Vec<Key<'_>> = Vec::new();
@@ -245,10 +300,10 @@ async fn try_with_keys(
         Some(_) | None => Some(new(*id)),
     });
     let Some(answers) = answers.collect::<Option<Vec<_>>>() else {
-        return Ok(None);
+        return Ok(Inserted::KeyReleased);
     };
     transaction.commit().await?;
-    Ok(Some(answers))
+    Ok(Inserted::All(answers))
 }
 
 /// Takes free keys, each for the first job of the call that has it. Returns which jobs got their key.

@@ -1,7 +1,6 @@
 //! The WorkQueue on PostgreSQL: implements [`JobStore`]. Knows nothing of worker processes.
 
 pub(crate) mod claim;
-mod cluster_check;
 mod copy;
 mod enqueue;
 pub(crate) mod expiry_scan;
@@ -15,10 +14,10 @@ pub(crate) mod row;
 use crate::error::is_lock_timeout;
 use crate::lock_wait::LockWait;
 use crate::param::Param;
+use crate::pool;
 use crate::row::PgRecord;
 use crate::store::{Params, PostgresStore, sql};
 use async_trait::async_trait;
-use cluster_check::ClusterCheck;
 use expiry_scan::ExpiryScan;
 use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed, JobsRenewed};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
@@ -27,7 +26,7 @@ use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStore, JobsFinished,
     JobsPruned, NewJob,
 };
-use leasehold_store::{Page, Result};
+use leasehold_store::{Page, PerEpoch, Result};
 use queue_cache::QueueCache;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -37,9 +36,8 @@ use tokio_postgres::Row;
 /// In-memory state of the WorkQueue; the clones of a store share it.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    queue_cache: QueueCache,
-    expiry_scan: Mutex<ExpiryScan>,
-    cluster_check: ClusterCheck,
+    queue_cache: PerEpoch<QueueCache>,
+    expiry_scan: PerEpoch<Mutex<ExpiryScan>>,
     /// Limits how many claims hold a connection at once.
     claims: Semaphore,
 }
@@ -48,9 +46,8 @@ impl Jobs {
     /// Creates the state for a store with this many connections.
     pub(crate) fn new(connections: usize) -> Self {
         Self {
-            queue_cache: QueueCache::default(),
-            expiry_scan: Mutex::default(),
-            cluster_check: ClusterCheck::default(),
+            queue_cache: PerEpoch::default(),
+            expiry_scan: PerEpoch::default(),
             claims: Semaphore::new((connections / 2).max(1)),
         }
     }
@@ -127,9 +124,10 @@ impl JobStore for PostgresStore {
         let context = "job_list";
         let before = page.after.map_or(i64::MAX, |id| id.0);
         let (now, rows) = (self.given_now(), page.rows());
+        let client = pool::take(&self.pool, context).await?;
         let queue = match &filter.queue {
             None => None,
-            Some(name) => match queue_cache::find(self, context, name).await? {
+            Some(name) => match queue_cache::find(self, &client, name).await? {
                 None => return Ok(Vec::new()),
                 known => known,
             },
@@ -149,7 +147,7 @@ impl JobStore for PostgresStore {
         let mut params: Vec<&(dyn Param + Sync)> = vec![&now, &before];
         params.extend(queue.as_ref().map(|queue| queue as &(dyn Param + Sync)));
         params.push(&rows);
-        let found = self.many(context, statement, &params).await?;
+        let found = client.session().many(statement, &params).await?;
         found.iter().map(|row| Job::read(&PgRecord(row))).collect()
     }
 

@@ -1,11 +1,12 @@
 //! Closes a connection whose use takes longer than its operation may: a server that is frozen, not dead, acknowledges everything and answers
 //! nothing. Knows no statement.
 
+use crate::epoch::Epoch;
 use deadpool_postgres::{ClientWrapper, Connect, StatementCache};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -73,9 +74,12 @@ thread_local! {
     static OPENED: RefCell<Option<Arc<Watch>>> = const { RefCell::new(None) };
 }
 
-/// The use of one connection.
+/// The use of one connection, and its epoch.
 #[derive(Debug, Default)]
-pub(super) struct Watch(Mutex<Option<Use>>);
+pub(super) struct Watch {
+    current: Mutex<Option<Use>>,
+    epoch: OnceLock<Epoch>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Use {
@@ -105,23 +109,28 @@ impl Watch {
         }));
     }
 
+    /// Returns the epoch of the connection; none while the database has no schema.
+    pub(super) fn epoch(&self) -> Option<Epoch> {
+        self.epoch.get().copied()
+    }
+
     /// Ends the use.
     pub(super) fn end(&self) {
         self.set(None);
     }
 
     fn set(&self, to: Option<Use>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = to;
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = to;
     }
 
     fn overdue(&self) -> Option<Use> {
-        let now = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = *self.current.lock().unwrap_or_else(PoisonError::into_inner);
         now.filter(|now| now.check_at <= Instant::now())
     }
 
     /// Gives the use more time, unless it has ended meanwhile.
     fn extend(&self, found: Use) {
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = now.as_mut().filter(|now| now.begun == found.begun) {
             now.check_at = Instant::now() + found.timeout;
         }
@@ -151,6 +160,13 @@ impl Watches {
         watches.retain(|_, watch| watch.strong_count() > 0);
         if let Some(opened) = opened {
             watches.insert(identity(client), Arc::downgrade(&opened));
+        }
+    }
+
+    /// Records the epoch of a connection, which never changes.
+    pub(super) fn set_epoch(&self, client: &ClientWrapper, epoch: Option<Epoch>) {
+        if let (Some(watch), Some(epoch)) = (self.of(client), epoch) {
+            watch.epoch.get_or_init(|| epoch);
         }
     }
 

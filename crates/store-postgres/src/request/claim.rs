@@ -1,7 +1,7 @@
 //! Claims requests: promotes due ones and folds events, then admits in one statement.
 
 use crate::job::row::Json;
-use crate::pool;
+use crate::pool::{self, Connection};
 use crate::row::{self, maybe_id, maybe_named, micros};
 use crate::session::Session;
 use crate::store::{Params, PostgresStore, sql};
@@ -65,7 +65,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
     let (mut claimed, mut unreadable) = (Claimed::default(), Vec::new());
     for _ in 0..MAX_ROUNDS {
         claimed.next_due_in = promote_and_fold(store, session).await?.1;
-        let rows = claim_once(store, session, claim).await?;
+        let rows = claim_once(store, &client, claim).await?;
         let Some(first) = rows.first() else { break };
         if !first.get::<_, bool>("lock_held") {
             return Ok(ClaimOutcome::LockLost);
@@ -106,15 +106,13 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
     Ok(ClaimOutcome::Claimed(claimed))
 }
 
-async fn claim_once(
-    store: &PostgresStore,
-    session: Session<'_>,
-    claim: &Claim,
-) -> Result<Vec<Row>> {
+async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -> Result<Vec<Row>> {
     let batch = claim.batch.min(CLAIM_MAX_BATCH);
     let executions: Vec<Uuid> = (0..batch).map(|_| fresh_id()).collect();
     let lock = claim.lock.as_ref();
-    session
+    let token_base = client.epoch.map_or(0, |epoch| epoch.token_base);
+    client
+        .session()
         .many(
             sql!("request/claim"),
             &[
@@ -126,6 +124,7 @@ async fn claim_once(
                 &lock.map(|lock| lock.name.as_str()),
                 &lock.map(|lock| lock.owner.as_str()),
                 &lock.map(|lock| lock.token),
+                &token_base,
             ],
         )
         .await

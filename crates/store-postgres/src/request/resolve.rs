@@ -2,8 +2,9 @@
 
 use crate::error;
 use crate::lock_wait::BRIEF_PAUSES;
+use crate::pool;
 use crate::row::{self, maybe_id, maybe_named, micros};
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{FailureReason, Named, RequestId, RequestStatus};
 use leasehold_store::Result;
@@ -328,21 +329,18 @@ async fn release_claims(
 
 pub(crate) async fn recover(store: &PostgresStore, by: &str, limit: u32) -> Result<Vec<Recovered>> {
     let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
-    let scan = || {
-        let scan = store.request_expiry.lock();
-        scan.unwrap_or_else(PoisonError::into_inner)
-    };
+    let client = pool::take(&store.pool, "request_recover").await?;
+    let expiry = store.request_expiry.of(client.epoch_id());
+    let scan = || expiry.lock().unwrap_or_else(PoisonError::into_inner);
     // With a manual clock every scan begins at the beginning.
     let from = match store.given_now() {
         Some(_) => None,
         None => scan().begin(),
     };
-    let rows = store
-        .many(
-            "request_recover",
-            sql!("request/recover"),
-            &[&store.given_now(), &by, &limit, &from],
-        )
+    let params: &Params<'_> = &[&store.given_now(), &by, &limit, &from];
+    let rows = client
+        .session()
+        .many(sql!("request/recover"), params)
         .await?;
     let recovered: Vec<Recovered> = rows
         .iter()

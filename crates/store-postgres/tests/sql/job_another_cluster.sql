@@ -1,2 +1,0 @@
--- Simulates rows from another cluster.
-UPDATE leasehold.job_limit SET cluster = 0

@@ -1,0 +1,2 @@
+-- Subscribes to the publication of another server.
+CREATE SUBSCRIPTION moving CONNECTION '{connection}' PUBLICATION everything

@@ -1,0 +1,2 @@
+-- Ends the subscription.
+DROP SUBSCRIPTION moving

@@ -1,0 +1,2 @@
+-- Reads the settings again.
+SELECT pg_reload_conf()
