@@ -40,6 +40,22 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION leasehold.leasehold_check_epoch() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'leasehold', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    IF (SELECT e.system_identifier FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1)
+        <> (SELECT s.system_identifier FROM pg_control_system() s)
+    THEN
+        RAISE EXCEPTION 'the database was moved to another cluster, and no instance of Leasehold has connected to it since'
+            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Start an instance of Leasehold, then repeat the transaction.';
+    END IF;
+END
+$$;
+
 CREATE FUNCTION leasehold.leasehold_check_kept_key() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
@@ -294,6 +310,9 @@ BEGIN
             RAISE EXCEPTION 'leasehold_enqueue: option schema_checked must be true or false' USING ERRCODE = 'invalid_parameter_value';
         END IF;
     END IF;
+    IF NOT EXISTS (SELECT FROM "leasehold".epoch e WHERE e.server_started_at = pg_postmaster_start_time()) THEN
+        PERFORM "leasehold".leasehold_check_epoch();
+    END IF;
     PERFORM 1 FROM "leasehold".workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'workspace % not found', leasehold_enqueue.workspace_id USING ERRCODE = 'no_data_found';
@@ -375,6 +394,125 @@ BEGIN
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
     END IF;
     RETURN request.id;
+END
+$$;
+
+CREATE FUNCTION leasehold.leasehold_epoch_open(p_by text, p_seen_xid bigint, p_seen_job bigint) RETURNS TABLE(id bigint, cause text, token_base bigint, job_xid_offset bigint, opened boolean)
+    LANGUAGE plpgsql
+    SET search_path TO 'leasehold', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    jump CONSTANT bigint := 4294967296;
+    here record;
+    found "leasehold".epoch;
+    last "leasehold".epoch;
+    start xid8;
+    is_rewound boolean;
+    new_cause text;
+    base bigint := 0;
+    newest_event bigint := 0;
+    shift bigint;
+BEGIN
+    SELECT s.system_identifier, pg_postmaster_start_time() AS server_started_at,
+        ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer AS timeline,
+        (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) AS database
+    INTO here FROM pg_control_system() s;
+    -- The first try without the lock, because almost always the epoch exists.
+    FOR try IN 1..2 LOOP
+        IF try = 2 THEN
+            PERFORM pg_advisory_xact_lock(7308332192);
+        END IF;
+        SELECT e.* INTO found FROM "leasehold".epoch e
+        WHERE e.server_started_at = here.server_started_at AND e.system_identifier = here.system_identifier
+            AND e.timeline = here.timeline AND e.database = here.database;
+        IF found.id IS NOT NULL THEN
+            is_rewound := found.cause = 'restarted'
+                AND (p_seen_xid::text::xid8 > found.start_xid OR p_seen_job > (SELECT s.last_value FROM "leasehold".job_id s));
+            IF NOT is_rewound THEN
+                RETURN QUERY SELECT found.id, found.cause, found.token_base, found.job_xid_offset, false;
+                RETURN;
+            END IF;
+        END IF;
+    END LOOP;
+    SELECT e.* INTO last FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
+    -- The checkpoint that ends recovery or a shutdown begins where it is written. If a later one hides it, the mark is lower.
+    SELECT least(pg_snapshot_xmax(pg_current_snapshot()), CASE WHEN c.redo_lsn = c.checkpoint_lsn
+        THEN ((split_part(c.next_xid, ':', 1)::bigint << 32) + split_part(c.next_xid, ':', 2)::bigint)::text::xid8
+        ELSE last.mark_xid END)
+    INTO start FROM pg_control_checkpoint() c;
+    is_rewound := coalesce(is_rewound, false) OR p_seen_xid::text::xid8 > start OR p_seen_job > (SELECT s.last_value FROM "leasehold".job_id s);
+    new_cause := CASE
+        WHEN last.id IS NULL THEN 'created'
+        WHEN last.system_identifier <> here.system_identifier THEN 'moved'
+        WHEN last.database <> here.database THEN 'copied'
+        WHEN last.timeline <> here.timeline THEN 'failed_over'
+        WHEN is_rewound THEN 'rewound'
+        ELSE 'restarted' END;
+
+    -- Two writers of the same rows would diverge.
+    IF new_cause = 'moved' AND EXISTS (
+        SELECT FROM pg_subscription_rel r JOIN pg_subscription s ON s.oid = r.srsubid JOIN pg_class c ON c.oid = r.srrelid
+        WHERE s.subenabled AND c.relnamespace = '"leasehold"'::regnamespace)
+    THEN
+        RAISE EXCEPTION 'a subscription still writes the tables of Leasehold in this database; drop it when its publisher has stopped'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    IF new_cause <> 'created' THEN
+        base := greatest((extract(epoch FROM clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000::numeric)::bigint << 10,
+            last.token_base + jump, last.mark_job_token + jump, (SELECT s.last_value FROM "leasehold".job_token s) + jump,
+            coalesce((SELECT max(l.token) FROM "leasehold".job_lease l), 0) + jump);
+        PERFORM setval('"leasehold".job_token'::regclass, base);
+    END IF;
+    IF new_cause NOT IN ('created', 'restarted') THEN
+        -- The tables of events have no index by id alone. A move by logical replication does not bring sequences, but marks.
+        IF new_cause = 'moved' AND last.marked_at = last.opened_at THEN
+            SELECT coalesce(max(e.id), 0) INTO newest_event FROM "leasehold".request_event e;
+        END IF;
+        PERFORM setval('"leasehold".job_id'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".job_id s), last.mark_job_id,
+                (SELECT max(j.id) FROM "leasehold".job j), p_seen_job)),
+            setval('"leasehold".admission_number'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".admission_number s),
+                last.mark_admission, (SELECT max(t.turn) FROM "leasehold".workspace_turn t))),
+            setval('"leasehold".request_event_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".request_event_id_seq s),
+                last.mark_event_id, newest_event)),
+            setval('"leasehold".workspace_delta_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".workspace_delta_id_seq s),
+                (SELECT max(d.id) FROM "leasehold".workspace_delta d))),
+            setval('"leasehold".request_fold_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".request_fold_id_seq s),
+                (SELECT max(f.id) FROM "leasehold".request_fold f))),
+            setval('"leasehold".queue_id_seq'::regclass, 1 + greatest((SELECT s.last_value FROM "leasehold".queue_id_seq s),
+                (SELECT max(q.id) FROM "leasehold".queue q)));
+    END IF;
+
+    shift := coalesce(last.job_xid_offset, 0);
+    IF new_cause = 'moved' THEN
+        -- Every number of a waiting line is one of another cluster: new ones must be above.
+        SELECT greatest(shift, max(n.xid)) INTO shift FROM (
+            SELECT (SELECT j.xid::text::bigint FROM "leasehold".job j
+                WHERE j.queue_id = l.queue_id AND j.priority = l.priority AND j.run_at IS NULL ORDER BY j.xid DESC, j.id DESC LIMIT 1) AS xid
+            FROM "leasehold".job_line l
+            UNION ALL
+            SELECT c.at_xid::text::bigint FROM "leasehold".job_cursor c
+        ) n;
+    END IF;
+
+    IF found.id IS NOT NULL THEN
+        UPDATE "leasehold".epoch e SET cause = new_cause WHERE e.id = found.id;
+        RETURN QUERY SELECT found.id, new_cause, found.token_base, found.job_xid_offset, true;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    INSERT INTO "leasehold".epoch AS e (id, number, system_identifier, timeline, server_started_at, database, cause, start_xid, start_lsn,
+        token_base, job_xid_offset, first_event_id, opened_at, opened_by, mark_xid, mark_job_id, mark_job_token, mark_admission, mark_event_id,
+        marked_at)
+    -- Not 0, which stands for none.
+    SELECT (('x' || left(replace(gen_random_uuid()::text, '-', ''), 16))::bit(64)::bigint & 9223372036854775807) | 1::bigint,
+        coalesce(last.number, 0) + 1, here.system_identifier, here.timeline, here.server_started_at, here.database, new_cause,
+        start, pg_current_wal_lsn(), base, shift, (SELECT s.last_value FROM "leasehold".request_event_id_seq s), now(), p_by,
+        start, (SELECT s.last_value FROM "leasehold".job_id s), (SELECT s.last_value FROM "leasehold".job_token s),
+        (SELECT s.last_value FROM "leasehold".admission_number s), (SELECT s.last_value FROM "leasehold".request_event_id_seq s), now()
+    RETURNING e.id, e.cause, e.token_base, e.job_xid_offset, true;
 END
 $$;
 
@@ -757,42 +895,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION leasehold.leasehold_job_check_cluster() RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    here bigint := (SELECT system_identifier FROM pg_control_system());
-BEGIN
-    -- A cursor ahead of the current transaction number also shows that the rows came from another cluster.
-    IF here = (SELECT cluster FROM "leasehold".job_limit)
-        AND NOT EXISTS (SELECT FROM "leasehold".job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
-    THEN
-        RETURN false;
-    END IF;
-    -- The row before the lock, like a change of the limit.
-    PERFORM 1 FROM "leasehold".job_limit FOR NO KEY UPDATE;
-    PERFORM pg_advisory_xact_lock(730833, 0);
-    LOCK TABLE "leasehold".job, "leasehold".job_waiting, "leasehold".job_lease, "leasehold".job_end IN SHARE ROW EXCLUSIVE MODE;
-    IF here = (SELECT cluster FROM "leasehold".job_limit)
-        AND NOT EXISTS (SELECT FROM "leasehold".job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
-    THEN
-        RETURN false;
-    END IF;
-    INSERT INTO "leasehold".job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
-    SELECT j.id, j.created_at, j.created_at, j.queue_id, j.priority, true
-    FROM "leasehold".job j
-    WHERE j.run_at IS NULL
-        AND NOT EXISTS (SELECT FROM "leasehold".job_end e WHERE e.id = j.id)
-        AND NOT EXISTS (SELECT FROM "leasehold".job_waiting w WHERE w.job_id = j.id)
-        AND j.id NOT IN (SELECT unnest(l.ids) FROM "leasehold".job_lease l);
-    UPDATE "leasehold".job j SET run_at = j.created_at WHERE j.run_at IS NULL;
-    DELETE FROM "leasehold".job_cursor;
-    UPDATE "leasehold".job_limit SET cluster = here;
-    RETURN true;
-END
-$$;
-
-CREATE FUNCTION leasehold.leasehold_job_claim(p_now timestamp with time zone, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamp with time zone, p_expired_max integer) RETURNS TABLE(id bigint, token bigint, attempt integer, priority smallint, created_at timestamp with time zone, kind text, payload json, max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision, backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text, lease_us bigint, lease_expires_at timestamp with time zone, at_limit boolean, next_due_us bigint, expired integer)
+CREATE FUNCTION leasehold.leasehold_job_claim(p_now timestamp with time zone, p_queue integer, p_name text, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamp with time zone, p_expired_max integer, p_xid_offset bigint) RETURNS TABLE(id bigint, token bigint, attempt integer, priority smallint, created_at timestamp with time zone, kind text, payload json, max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision, backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text, lease_us bigint, lease_expires_at timestamp with time zone, at_limit boolean, next_due_us bigint, expired integer)
     LANGUAGE plpgsql
     AS $_$
 #variable_conflict use_column
@@ -829,7 +932,7 @@ BEGIN
             SELECT FROM "leasehold".job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
         (SELECT w.run_at FROM "leasehold".job_waiting w
             WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
-    INTO about FROM "leasehold".queue q CROSS JOIN "leasehold".job_limit t WHERE q.id = p_queue AND t.one;
+    INTO about FROM "leasehold".queue q CROSS JOIN "leasehold".job_limit t WHERE q.id = p_queue AND q.name = p_name AND t.one;
     IF NOT FOUND OR about.paused THEN
         RETURN;
     END IF;
@@ -1003,7 +1106,8 @@ BEGIN
             to_xid := coalesce(pick.main_xid[cardinality(pick.main_xid)], line.at_xid);
             late_xids := '{}';
             late_ids := '{}';
-            IF cardinality(line.late_xid) > 0 OR pg_snapshot_xmin(pick.seen) < to_xid THEN
+            IF cardinality(line.late_xid) > 0 OR (CASE WHEN p_xid_offset = 0 THEN pg_snapshot_xmin(pick.seen)
+                    ELSE (pg_snapshot_xmin(pick.seen)::text::bigint + p_xid_offset)::text::xid8 END) < to_xid THEN
                 -- A passed transaction is removed when it has ended and all its jobs are claimed.
                 SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
                 FROM (
@@ -1012,9 +1116,13 @@ BEGIN
                     LEFT JOIN (
                         SELECT t.xid, max(t.id) AS id FROM unnest(pick.late_xid, pick.late_id) AS t (xid, id) GROUP BY t.xid
                     ) t ON t.xid = l.xid
-                    WHERE l.xid = ANY (pick.late_left) OR NOT pg_visible_in_snapshot(l.xid, pick.seen)
+                    WHERE l.xid = ANY (pick.late_left) OR (l.xid::text::bigint > p_xid_offset
+                        AND NOT pg_visible_in_snapshot((l.xid::text::bigint - p_xid_offset)::text::xid8, pick.seen))
                     UNION ALL
-                    SELECT x.xid, 0 FROM pg_snapshot_xip(pick.seen) AS x (xid) WHERE x.xid > line.at_xid AND x.xid < to_xid
+                    SELECT x.xid, 0 FROM (
+                        SELECT (s.xid::text::bigint + p_xid_offset)::text::xid8 AS xid FROM pg_snapshot_xip(pick.seen) AS s (xid)
+                    ) x
+                    WHERE x.xid > line.at_xid AND x.xid < to_xid
                 ) l;
             END IF;
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
@@ -1086,6 +1194,8 @@ DECLARE
     at timestamptz := CASE WHEN leasehold_job_enqueue.run_at > moment THEN leasehold_job_enqueue.run_at END;
     new_id bigint := nextval('"leasehold".job_id'::regclass);
     holder bigint;
+    own_xid xid8 := pg_current_xact_id();
+    xid_offset bigint;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
         PERFORM "leasehold".leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
@@ -1109,13 +1219,19 @@ BEGIN
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
         RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    SELECT e.job_xid_offset INTO xid_offset FROM "leasehold".epoch e WHERE e.server_started_at = pg_postmaster_start_time() LIMIT 1;
+    IF NOT FOUND THEN
+        PERFORM "leasehold".leasehold_check_epoch();
+        SELECT e.job_xid_offset INTO xid_offset FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
+    END IF;
     SELECT q.id INTO in_queue FROM "leasehold".queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN
         INSERT INTO "leasehold".queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
         SELECT q.id INTO in_queue FROM "leasehold".queue q WHERE q.name = leasehold_job_enqueue.queue;
     END IF;
     IF NOT EXISTS (SELECT FROM "leasehold".job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
-        INSERT INTO "leasehold".job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
+        INSERT INTO "leasehold".job_line (queue_id, priority, queue)
+        VALUES (in_queue, leasehold_job_enqueue.priority, leasehold_job_enqueue.queue) ON CONFLICT DO NOTHING;
     END IF;
     IF leasehold_job_enqueue.dedup_key IS NOT NULL THEN
         DELETE FROM "leasehold".job_key k
@@ -1133,8 +1249,11 @@ BEGIN
             RETURN holder;
         END IF;
     END IF;
-    INSERT INTO "leasehold".job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
-    VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
+    IF xid_offset > 0::bigint THEN
+        own_xid := (own_xid::text::bigint + xid_offset)::text::xid8;
+    END IF;
+    INSERT INTO "leasehold".job (id, xid, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
+    VALUES (new_id, own_xid, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
         leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
         coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
     IF at IS NOT NULL THEN
@@ -1648,13 +1767,23 @@ END
 $$;
 
 CREATE FUNCTION leasehold.leasehold_shedlock_token() RETURNS trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
+DECLARE
+    base bigint;
 BEGIN
-    NEW.fencing_token := OLD.fencing_token + 1;
+    SELECT e.token_base INTO base FROM "leasehold".epoch e WHERE e.server_started_at = pg_postmaster_start_time()
+    ORDER BY e.number DESC LIMIT 1;
+    IF base IS NULL THEN
+        base := CASE WHEN EXISTS (SELECT FROM "leasehold".epoch e)
+            THEN (extract(epoch FROM clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000::numeric)::bigint << 10
+            ELSE 0::bigint END;
+    END IF;
+    NEW.fencing_token := greatest(CASE WHEN TG_OP = 'INSERT'::text THEN NEW.fencing_token ELSE OLD.fencing_token + 1::bigint END,
+        base + 1::bigint);
     RETURN NEW;
 END
 $$;
@@ -1826,6 +1955,31 @@ CREATE TABLE leasehold.audit_entry (
     CONSTRAINT audit_entry_action_length CHECK (((length(action) >= 1) AND (length(action) <= 64)))
 );
 
+CREATE TABLE leasehold.epoch (
+    id bigint NOT NULL,
+    number integer NOT NULL,
+    system_identifier bigint NOT NULL,
+    timeline integer NOT NULL,
+    server_started_at timestamp with time zone NOT NULL,
+    database oid NOT NULL,
+    cause text NOT NULL,
+    start_xid xid8 NOT NULL,
+    start_lsn pg_lsn NOT NULL,
+    token_base bigint NOT NULL,
+    job_xid_offset bigint NOT NULL,
+    first_event_id bigint NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    opened_by text NOT NULL,
+    mark_xid xid8 NOT NULL,
+    mark_job_id bigint NOT NULL,
+    mark_job_token bigint NOT NULL,
+    mark_admission bigint NOT NULL,
+    mark_event_id bigint NOT NULL,
+    marked_at timestamp with time zone NOT NULL,
+    CONSTRAINT epoch_cause CHECK ((cause = ANY (ARRAY['created'::text, 'restarted'::text, 'rewound'::text, 'failed_over'::text, 'copied'::text, 'moved'::text])))
+)
+WITH (fillfactor='50');
+
 CREATE TABLE leasehold.event_partition (
     number bigint NOT NULL,
     begun_at timestamp with time zone NOT NULL,
@@ -1961,14 +2115,14 @@ WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 CREATE TABLE leasehold.job_limit (
     one boolean DEFAULT true NOT NULL,
     max_running integer,
-    cluster bigint NOT NULL,
     CONSTRAINT job_limit_limit CHECK ((max_running >= 0)),
     CONSTRAINT job_limit_one CHECK (one)
 );
 
 CREATE TABLE leasehold.job_line (
     queue_id integer NOT NULL,
-    priority smallint NOT NULL
+    priority smallint NOT NULL,
+    queue text NOT NULL
 );
 
 CREATE TABLE leasehold.job_note (
@@ -2506,6 +2660,9 @@ ALTER TABLE ONLY leasehold.api_key
 ALTER TABLE ONLY leasehold.audit_entry
     ADD CONSTRAINT audit_entry_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY leasehold.epoch
+    ADD CONSTRAINT epoch_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY leasehold.event_partition
     ADD CONSTRAINT event_partition_pkey PRIMARY KEY (number);
 
@@ -2650,6 +2807,10 @@ CREATE INDEX audit_entry_key ON leasehold.audit_entry USING btree (key_id, id) W
 
 CREATE INDEX audit_entry_workspace ON leasehold.audit_entry USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
 
+CREATE INDEX epoch_number ON leasehold.epoch USING btree (number);
+
+CREATE UNIQUE INDEX epoch_present ON leasehold.epoch USING btree (server_started_at, system_identifier, timeline, database);
+
 CREATE INDEX execution_completed ON leasehold.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
 
 CREATE INDEX execution_graph_deadline ON leasehold.execution_graph USING btree (deadline) WHERE ((finished_at IS NULL) AND (deadline IS NOT NULL));
@@ -2757,6 +2918,8 @@ CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON leasehold.workflow_exe
 CREATE TRIGGER request_is_valid BEFORE INSERT OR UPDATE ON leasehold.workflow_execution_queue FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_check_request();
 
 CREATE TRIGGER request_key_is_free AFTER INSERT ON leasehold.workflow_execution_queue FOR EACH ROW WHEN ((new.idempotency_key IS NOT NULL)) EXECUTE FUNCTION leasehold.leasehold_check_kept_key();
+
+CREATE TRIGGER shedlock_first_token BEFORE INSERT ON leasehold.shedlock FOR EACH ROW EXECUTE FUNCTION leasehold.leasehold_shedlock_token();
 
 CREATE TRIGGER shedlock_token BEFORE UPDATE ON leasehold.shedlock FOR EACH ROW WHEN (((new.fencing_token = old.fencing_token) AND ((old.locked_at IS DISTINCT FROM new.locked_at) OR ((old.locked_by)::text IS DISTINCT FROM (new.locked_by)::text)))) EXECUTE FUNCTION leasehold.leasehold_shedlock_token();
 

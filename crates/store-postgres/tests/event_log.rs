@@ -255,7 +255,7 @@ async fn expired_partition_is_dropped_and_what_remains_says_so() {
     assert_eq!(env.changes(ChangeStart::After(after)).await, [open]);
     let refused = ChangeStart::After(before);
     let refused = env.store.change_list(&refused, None, 10).await.unwrap_err();
-    assert!(matches!(refused.kind, ErrorKind::Value(_)), "{refused}");
+    assert!(matches!(refused.kind, ErrorKind::Gone(_)), "{refused}");
 }
 
 #[tokio::test]

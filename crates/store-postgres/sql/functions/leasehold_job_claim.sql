@@ -223,8 +223,8 @@ BEGIN
             to_xid := coalesce(pick.main_xid[cardinality(pick.main_xid)], line.at_xid);
             late_xids := '{}';
             late_ids := '{}';
-            IF cardinality(line.late_xid) > 0 OR CASE WHEN p_xid_offset = 0 THEN pg_snapshot_xmin(pick.seen)
-                    ELSE (pg_snapshot_xmin(pick.seen)::text::bigint + p_xid_offset)::text::xid8 END < to_xid THEN
+            IF cardinality(line.late_xid) > 0 OR (CASE WHEN p_xid_offset = 0 THEN pg_snapshot_xmin(pick.seen)
+                    ELSE (pg_snapshot_xmin(pick.seen)::text::bigint + p_xid_offset)::text::xid8 END) < to_xid THEN
                 -- A passed transaction is removed when it has ended and all its jobs are claimed.
                 SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
                 FROM (

@@ -1,5 +1,5 @@
 -- Inserts requests, all or none. Returns the first problem or the inserted ids; a request whose key is held is not inserted. The transaction waits
--- at most 50 ms for a key of an open transaction; its caller tries again without a connection.
+-- at most 50 ms for a lock, such as that of a key of an open transaction or of a table that grows; its caller tries again without a connection.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now, set_config('lock_timeout', '50ms', true) AS limited
 ), requested AS MATERIALIZED (

@@ -160,12 +160,7 @@ pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<
         Ok(columns) => columns,
         Err(conflict) => return Ok(conflict),
     };
-    let outcome = if columns.has_keys() {
-        with_keys(store, enqueue, &columns).await?
-    } else {
-        let client = pool::take(&store.pool, CONTEXT).await?;
-        read(&insert(store, client.session(), enqueue, &columns).await?)
-    };
+    let outcome = insert_all(store, enqueue, &columns).await?;
     let inserted = match outcome {
         Ok(inserted) => inserted,
         Err(problem) => return Ok(problem),
@@ -243,19 +238,33 @@ fn read(rows: &[Row]) -> Inserted {
     })
 }
 
-/// Waits for a key that another transaction holds, without holding a connection.
-async fn with_keys(
+/// Inserts the requests. Waits for what another transaction has locked, such as a key, without holding a connection.
+async fn insert_all(
     store: &PostgresStore,
     enqueue: &Enqueue,
     columns: &Columns<'_>,
 ) -> Result<Inserted> {
     let mut wait = LockWait::begin();
     loop {
-        match try_with_keys(store, enqueue, columns).await {
+        let tried = match columns.has_keys() {
+            true => try_with_keys(store, enqueue, columns).await,
+            false => try_without_keys(store, enqueue, columns).await,
+        };
+        match tried {
             Err(error) => wait.pause_after(error).await?,
             inserted => return inserted,
         }
     }
+}
+
+async fn try_without_keys(
+    store: &PostgresStore,
+    enqueue: &Enqueue,
+    columns: &Columns<'_>,
+) -> Result<Inserted> {
+    let client = pool::take(&store.pool, CONTEXT).await?;
+    let rows = insert(store, client.session(), enqueue, columns).await?;
+    Ok(read(&rows))
 }
 
 async fn try_with_keys(

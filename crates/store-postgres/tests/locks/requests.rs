@@ -12,6 +12,22 @@ use leasehold_store_conformance::factory::{LEASE, OWNER, claim_refs, ids, ok};
 use std::sync::Arc;
 use std::time::Duration;
 
+const HOLD_LOCK: &str = include_str!("../sql/hold_lock.sql");
+
+/// Also PostgreSQL itself locks briefly: a table while it grows.
+#[tokio::test]
+async fn enqueue_without_a_key_waits_for_a_lock_without_a_connection() {
+    let (f, operator) = open_fixture().await;
+    let t = f.workspace(1).await;
+    lock(&operator, "workspace", &id(t.workspace)).await;
+    let release = async {
+        operator.execute(HOLD_LOCK, &[]).await.unwrap();
+        unlock(&operator).await;
+    };
+    let (enqueued, ()) = tokio::join!(f.enqueue(&t, 1), release);
+    assert_eq!(enqueued.len(), 1);
+}
+
 #[tokio::test]
 async fn locked_claim_does_not_delay_renewals_and_outcomes_of_others() {
     let (f, operator) = open_fixture().await;
