@@ -1,13 +1,13 @@
 //! The epoch of each connection: recognizes the history of the server that the connection reached, and opens its epoch in the database if it is
 //! unknown. Knows no pool. docs/adr/0025-epochs-and-schema.md explains the design.
 
-use crate::schema::Schema;
+use crate::param::Params;
+use crate::session::Session;
 use leasehold_store::{EpochId, sql};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 const OPEN: &str = sql!("epoch/open");
 /// What the process is recorded as.
@@ -111,8 +111,7 @@ impl Epochs {
     /// Returns the epoch of a connection; opens it if it is unknown. None: the database has no schema yet, or this process opens no epochs.
     pub(crate) async fn of(
         &self,
-        client: &Client,
-        schema: &Schema,
+        session: Session<'_>,
         identity: &Identity,
     ) -> Result<Option<Epoch>, Error> {
         let Some(history) = identity.history.as_ref().filter(|_| self.opens) else {
@@ -130,13 +129,8 @@ impl Epochs {
             }
         };
         let by = format!("{PROGRAM}, process {}", std::process::id());
-        let statement = schema.statement(OPEN);
-        let params: [(&(dyn ToSql + Sync), Type); 3] = [
-            (&by, Type::TEXT),
-            (&seen.xid, Type::INT8),
-            (&seen.job, Type::INT8),
-        ];
-        let rows = match client.query_typed(&statement, &params).await {
+        let params: &Params<'_> = &[&by, &seen.xid, &seen.job];
+        let rows = match session.once(OPEN, params).await {
             Err(error) if is_unmigrated(&error) => return Ok(None),
             rows => rows?,
         };
