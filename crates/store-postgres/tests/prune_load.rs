@@ -39,6 +39,8 @@ const WORKSPACES: usize = 4;
 const ROUND: usize = 10;
 const LEASE: Duration = Duration::from_secs(60);
 const QUEUE: &str = "load";
+/// Shorter claims are not compared: pruning without a pause and a load share the processors.
+const SHORT: Duration = Duration::from_millis(5);
 
 /// How long each claim of requests and of jobs took.
 #[derive(Default)]
@@ -240,7 +242,7 @@ async fn pruning_a_large_history_delays_no_claims() {
         ] {
             let (before, beside) = (quantile(before, 990), quantile(beside, 990));
             assert!(
-                beside < before.mul_f64(1.5),
+                beside < before.mul_f64(1.5).max(SHORT),
                 "p99 rose from {before:?} to {beside:?}"
             );
         }
