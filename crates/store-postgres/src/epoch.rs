@@ -2,6 +2,7 @@
 //! unknown. Knows no pool. docs/adr/0025-epochs-and-schema.md explains the design.
 
 use crate::schema::Schema;
+use futures::join;
 use leasehold_store::{EpochId, sql};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,8 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
 const OPEN: &str = sql!("epoch/open");
+const BEGIN: &str = sql!("session/begin_read_committed");
+const COMMIT: &str = sql!("session/commit");
 /// What the process is recorded as.
 const PROGRAM: &str = concat!("leasehold ", env!("CARGO_PKG_VERSION"));
 
@@ -136,10 +139,16 @@ impl Epochs {
             (&seen.xid, Type::INT8),
             (&seen.job, Type::INT8),
         ];
-        let rows = match client.query_typed(&statement, &params).await {
+        // At READ COMMITTED, whatever the default of the database is, and pipelined: one round trip.
+        let begin = client.batch_execute(BEGIN);
+        let open = client.query_typed(&statement, &params);
+        let (begun, opened, committed) = join!(begin, open, client.batch_execute(COMMIT));
+        begun?;
+        let rows = match opened {
             Err(error) if is_unmigrated(&error) => return Ok(None),
             rows => rows?,
         };
+        committed?;
         let Some(row) = rows.first() else {
             return Ok(None);
         };

@@ -1,6 +1,6 @@
 //! Maps PostgreSQL and pool errors to the port's errors.
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{HookError, PoolError};
 use leasehold_store::{Condition, Error, ErrorKind};
 use std::fmt;
 use tokio_postgres::error::{DbError, SqlState};
@@ -53,7 +53,7 @@ pub(crate) fn is_lock_timeout(error: &Error) -> bool {
 /// Maps an error of the connection pool.
 pub(crate) fn pool(context: &'static str) -> impl Fn(PoolError) -> Error {
     move |error| match error {
-        PoolError::Backend(error) => {
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
             let mut mapped = postgres(context)(error);
             if let ErrorKind::Broken(text) = mapped.kind {
                 mapped.kind = ErrorKind::Unavailable(text);
