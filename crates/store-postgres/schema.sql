@@ -571,7 +571,8 @@ BEGIN
     END IF;
     DELETE FROM "leasehold".event_partition WHERE retention IS NOT NULL AND number < (
         SELECT max(p.number) FROM "leasehold".event_partition p
-        WHERE p.sealed IS NOT NULL AND p.begun_at < clock_timestamp() - greatest(retention, '1 hour'::interval) AND p.number << 40 <= last.events_from);
+        WHERE p.sealed <= pg_snapshot_xmin(pg_current_snapshot()) AND p.number << 40 <= last.events_from
+            AND p.begun_at < clock_timestamp() - greatest(retention, '1 hour'::interval));
     RETURN true;
 END
 $$;

@@ -1,18 +1,15 @@
 //! The epoch of each connection: recognizes the history of the server that the connection reached, and opens its epoch in the database if it is
 //! unknown. Knows no pool. docs/adr/0025-epochs-and-schema.md explains the design.
 
-use crate::schema::Schema;
-use futures::join;
+use crate::param::Params;
+use crate::session::Session;
 use leasehold_store::{EpochId, sql};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 const OPEN: &str = sql!("epoch/open");
-const BEGIN: &str = sql!("session/begin_read_committed");
-const COMMIT: &str = sql!("session/commit");
 /// What the process is recorded as.
 const PROGRAM: &str = concat!("leasehold ", env!("CARGO_PKG_VERSION"));
 
@@ -114,8 +111,7 @@ impl Epochs {
     /// Returns the epoch of a connection; opens it if it is unknown. None: the database has no schema yet, or this process opens no epochs.
     pub(crate) async fn of(
         &self,
-        client: &Client,
-        schema: &Schema,
+        session: Session<'_>,
         identity: &Identity,
     ) -> Result<Option<Epoch>, Error> {
         let Some(history) = identity.history.as_ref().filter(|_| self.opens) else {
@@ -133,22 +129,11 @@ impl Epochs {
             }
         };
         let by = format!("{PROGRAM}, process {}", std::process::id());
-        let statement = schema.statement(OPEN);
-        let params: [(&(dyn ToSql + Sync), Type); 3] = [
-            (&by, Type::TEXT),
-            (&seen.xid, Type::INT8),
-            (&seen.job, Type::INT8),
-        ];
-        // At READ COMMITTED, whatever the default of the database is, and pipelined: one round trip.
-        let begin = client.batch_execute(BEGIN);
-        let open = client.query_typed(&statement, &params);
-        let (begun, opened, committed) = join!(begin, open, client.batch_execute(COMMIT));
-        begun?;
-        let rows = match opened {
+        let params: &Params<'_> = &[&by, &seen.xid, &seen.job];
+        let rows = match session.once(OPEN, params).await {
             Err(error) if is_unmigrated(&error) => return Ok(None),
             rows => rows?,
         };
-        committed?;
         let Some(row) = rows.first() else {
             return Ok(None);
         };

@@ -22,6 +22,8 @@ use tokio_postgres::{Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use watch::{Connector, Watch, Watches};
 
+/// The operation that finds the epoch of a connection.
+const EPOCH: &str = "epoch_open";
 const IDENTITY: &str = sql!("session/identity");
 const DISCARD_PLANS: &str = sql!("session/discard_plans");
 /// A connection discards its cached plans after this many uses.
@@ -250,7 +252,8 @@ impl Opened {
                 "the server is a standby, which accepts no writes; connect to the primary",
             ));
         }
-        let epoch = self.epochs.of(client, &self.schema, &identity).await;
+        let session = Session::new(client, self.settings, &self.schema, EPOCH);
+        let epoch = self.epochs.of(session, &identity).await;
         epoch.map_err(HookError::Backend)
     }
 

@@ -241,6 +241,16 @@ impl<'a> Session<'a> {
         answer.map_err(postgres(self.context))
     }
 
+    /// Returns all rows of a statement that a connection runs once, so that it is not worth preparing.
+    pub(crate) async fn once(self, sql: &'static str, params: &Params<'_>) -> Driver<Vec<Row>> {
+        let text = self.statement(sql);
+        let answer = match self.is_direct() {
+            true => self.answer(None, &text, params).await,
+            false => self.answer_in_own_transaction(&text, params).await,
+        };
+        Ok(answer?.rows)
+    }
+
     /// Returns the server process that runs statements of the connection. Needs no settings and no prepared statement.
     pub(crate) async fn backend(self) -> Result<i32> {
         let row = self.client.query_typed_one(BACKEND, &[]).await;

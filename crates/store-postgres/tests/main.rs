@@ -33,6 +33,7 @@ mod quota;
 mod read_cost;
 mod rebuild;
 mod recover_cost;
+mod row_rules;
 mod schema;
 mod shedlock;
 mod statement_timeout;

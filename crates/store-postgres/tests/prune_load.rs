@@ -14,7 +14,7 @@ use leasehold_store::request::{Claim, ClaimOutcome, RequestStore};
 use leasehold_store_conformance::factory::{claim_refs, ok};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testbed::TestWorkspace;
-use leasehold_testkit::{TestDatabase, sized};
+use leasehold_testkit::{TestDatabase, eventually, sized};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ const TRIGGERS_OFF: &str = include_str!("sql/drift_triggers_off.sql");
 const FILL_REQUESTS: &str = include_str!("sql/prune_load_requests.sql");
 const FILL_JOBS: &str = include_str!("sql/prune_load_jobs.sql");
 const AGE: &str = include_str!("sql/event_log_age.sql");
+const OLDER: &str = include_str!("sql/event_log_older_transactions.sql");
 const LEFT: &str = include_str!("sql/prune_load_left.sql");
 const VACUUM: &str = include_str!("sql/prune_load_vacuum.sql");
 
@@ -197,6 +198,11 @@ async fn pruning_a_large_history_delays_no_claims() {
         ..retention(&pruner).await
     };
     ok(pruner.prune(&begin).await);
+    let is_over = eventually(Duration::from_secs(60), async || {
+        let row = client.query_one(OLDER, &[]).await.unwrap();
+        row.get::<_, bool>("over")
+    });
+    assert!(is_over.await, "a transaction of another test stays open");
     client.execute(AGE, &[&seconds]).await.unwrap();
 
     let begun = Instant::now();

@@ -23,7 +23,6 @@ const PROGRAMS: [Pooled; 2] = [
         usual: &[
             "happy::fifteen_requests_are_claimed_in_batches_and_reconciled",
             "parallel::",
-            "takeover::",
         ],
         full: &[],
     },
@@ -57,13 +56,18 @@ pub(super) fn add(programs: &mut Vec<TestProgram>, full: bool, has_filter: bool)
             continue;
         };
         added.extend(levels.iter().map(|isolation| TestProgram {
-            name: format!("{}@pgbouncer, {isolation}", program.name),
+            name: name(program, isolation),
             options: options.iter().map(ToString::to_string).collect(),
             variables: vec![(POOLER_VARIABLE, (*isolation).to_owned())],
             ..program.clone()
         }));
     }
     programs.extend(added);
+}
+
+/// A name without spaces, as those of all programs.
+fn name(program: &TestProgram, isolation: &str) -> String {
+    format!("{}@pgbouncer-{}", program.name, isolation.replace(' ', "-"))
 }
 
 #[cfg(test)]
@@ -80,17 +84,24 @@ mod tests {
             let text = |one: TestProgram| (one.name, one.options.len(), one.variables[0].1.clone());
             added.map(text).collect::<Vec<_>>()
         };
-        let of = |name: &str, options, isolation: &str| {
-            let name = format!("{name}@pgbouncer, {isolation}");
-            (name, options, isolation.to_owned())
-        };
-        assert_eq!(added(false, false), [of("cli::serve", 3, "serializable")]);
+        let of =
+            |name: &str, options, isolation: &str| (name.to_owned(), options, isolation.to_owned());
+        let usual = of("cli::serve@pgbouncer-serializable", 2, "serializable");
+        assert_eq!(added(false, false), [usual]);
         assert_eq!(added(false, true), []);
         let full = [
-            of("cli::serve", 0, "serializable"),
-            of("cli::serve", 0, "repeatable read"),
-            of("store-postgres::postgres", 3, "serializable"),
-            of("store-postgres::postgres", 3, "repeatable read"),
+            of("cli::serve@pgbouncer-serializable", 0, "serializable"),
+            of("cli::serve@pgbouncer-repeatable-read", 0, "repeatable read"),
+            of(
+                "store-postgres::postgres@pgbouncer-serializable",
+                3,
+                "serializable",
+            ),
+            of(
+                "store-postgres::postgres@pgbouncer-repeatable-read",
+                3,
+                "repeatable read",
+            ),
         ];
         assert_eq!(added(true, false), full);
         assert_eq!(added(true, true), full[..2]);

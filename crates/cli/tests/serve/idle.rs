@@ -1,4 +1,4 @@
-//! The load of an idle process on the database, counted in its log.
+//! The load of an idle process on the database, counted in its log. Always connected directly: through a pooler each statement is sent as four.
 
 use crate::program::{self, Program};
 use crate::temporal::Namespace;
@@ -51,7 +51,7 @@ async fn rate_of_window(cluster: &Cluster, processes: &mut [&mut Process]) -> f6
 /// The rate with the embedded engine, which also polls for nodes and timeouts.
 async fn embedded(cluster: &Cluster) -> f64 {
     let program = Program::bare()
-        .store(&cluster.url())
+        .set("store.url", &cluster.url())
         .set("log.level", "info,leasehold_runtime=trace");
     let mut serve = program.start();
     program::wait_for_lines(&serve, program::LOCK_ACQUIRED, 1).await;
@@ -83,7 +83,10 @@ async fn idle_processes_send_few_statements() {
         .await;
     drop(store);
     let namespace = Namespace::fresh();
-    let program = Program::new(&cluster.url(), namespace.address(), &namespace.name)
+    let program = Program::temporal()
+        .set("store.url", &cluster.url())
+        .set("temporal.address", namespace.address())
+        .set("temporal.namespace", &namespace.name)
         .set("log.level", "info,leasehold_runtime=trace");
     let mut first = program.start();
     program::wait_for_lines(&first, program::LOCK_ACQUIRED, 1).await;

@@ -1,10 +1,11 @@
 //! Invalid settings are rejected with one line; conditions that may improve are waited for.
 
+use crate::database::{self, server_of};
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
 use crate::temporal::Namespace;
-use crate::{TIMEOUT, blocking, database};
-use leasehold_testkit::TestTemporal;
+use crate::{TIMEOUT, blocking};
+use leasehold_testkit::{PgBouncer, TestTemporal};
 use serde_json::json;
 
 /// Runs the program and returns its error line.
@@ -124,6 +125,31 @@ async fn invalid_server_settings_are_named() {
         let line = error_line(&program);
         assert!(line.contains(named), "{line:?} does not contain {named:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pooler_that_the_settings_do_not_name_is_refused() {
+    let database = database::fresh().await;
+    let server = server_of(database.url());
+    let bouncer = blocking(|| PgBouncer::start(server, &[]));
+    let program = Program::bare()
+        .set(
+            "store.url",
+            &database.url().replace(server, &bouncer.address()),
+        )
+        .set("store.patience", "100ms");
+    let line = error_line(&program);
+    assert!(
+        line.contains("set store.pooler = \"transaction\""),
+        "{line}"
+    );
+    let mut doctor = program.command("doctor").spawn();
+    assert!(!blocking(|| doctor.wait(TIMEOUT)).success());
+    let found = doctor.log();
+    assert!(
+        found.contains("set store.pooler = \"transaction\""),
+        "{found}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@
 -- A partition begins when the sequence of ids moves to its start; its table is attached long before. Transactions that had written events by then
 -- (their locks name them: `writers`) may add some with ids of an earlier partition. When they have ended, every transaction with such ids has a
 -- lower number than `sealed`, and after another fold no such event is unfolded: folds read from the partition's start on.
+-- Earlier partitions expire only when no open transaction has a lower number either: then no new cursor of the change stream can have missed an event.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_event_advance(retention interval) RETURNS boolean LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '200ms'
 AS $$
@@ -57,7 +58,8 @@ BEGIN
     END IF;
     DELETE FROM {schema}.event_partition WHERE retention IS NOT NULL AND number < (
         SELECT max(p.number) FROM {schema}.event_partition p
-        WHERE p.sealed IS NOT NULL AND p.begun_at < clock_timestamp() - greatest(retention, '1 hour'::interval) AND p.number << 40 <= last.events_from);
+        WHERE p.sealed <= pg_snapshot_xmin(pg_current_snapshot()) AND p.number << 40 <= last.events_from
+            AND p.begun_at < clock_timestamp() - greatest(retention, '1 hour'::interval));
     RETURN true;
 END
 $$
