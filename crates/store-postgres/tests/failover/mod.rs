@@ -172,7 +172,7 @@ pub(crate) async fn draw_numbers(store: &PostgresStore, count: usize) -> Numbers
             .tokens
             .extend(claimed.jobs.iter().map(|job| job.token));
         let lock = LockRequest {
-            name: format!("lock {}", n % 2).into(),
+            name: format!("lock {}", n % 2),
             owner: "me".into(),
             at_most_for: Duration::from_secs(60),
         };
