@@ -18,7 +18,7 @@ use leasehold_store::{EpochId, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-use tokio_postgres::Config;
+use tokio_postgres::{Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use watch::{Connector, Watch, Watches};
 
@@ -235,6 +235,17 @@ impl Opened {
         let configured = self.settings.configure_session(client);
         let (configured, answer) = join!(configured, client.query_typed(IDENTITY, &[]));
         configured.map_err(HookError::Backend)?;
+        let epoch = self.epoch(client, answer).await?;
+        self.watches.set_epoch(client, epoch);
+        Ok(())
+    }
+
+    /// Returns the epoch of the server that answered with its identity.
+    async fn epoch(
+        &self,
+        client: &ClientWrapper,
+        answer: std::result::Result<Vec<Row>, tokio_postgres::Error>,
+    ) -> std::result::Result<Option<Epoch>, HookError> {
         let identity = Identity::read(&answer.map_err(HookError::Backend)?);
         if identity.is_standby() && self.epochs.opens() {
             return Err(HookError::message(
@@ -243,9 +254,7 @@ impl Opened {
         }
         let session = Session::new(client, self.settings, &self.schema, EPOCH);
         let epoch = self.epochs.of(session, &identity).await;
-        self.watches
-            .set_epoch(client, epoch.map_err(HookError::Backend)?);
-        Ok(())
+        epoch.map_err(HookError::Backend)
     }
 
     /// Prepares an idle connection for its next use. Refuses one of another epoch than the process met last: the pool closes it and takes another.
@@ -254,7 +263,14 @@ impl Opened {
         client: &ClientWrapper,
         uses: usize,
     ) -> std::result::Result<(), HookError> {
-        let epoch = self.watches.of(client).and_then(|watch| watch.epoch());
+        let watch = self.watches.of(client);
+        let epoch = watch.as_ref().and_then(|watch| watch.epoch());
+        let is_pooled = self.settings.pooler != Pooler::None;
+        if is_pooled && epoch.is_some() && watch.is_some_and(|watch| watch.is_identity_due()) {
+            // The server behind the pooler may be another one. The process meets its epoch here.
+            self.epoch(client, client.query_typed(IDENTITY, &[]).await)
+                .await?;
+        }
         match (epoch, self.epochs.current()) {
             (Some(own), Some(current)) if own.id != current => {
                 return Err(HookError::message("the connection is of an older epoch"));
@@ -263,7 +279,7 @@ impl Opened {
             (None, _) if self.epochs.opens() => self.configure(client).await?,
             _ => {}
         }
-        if self.settings.pooler == Pooler::None && plans_expired(uses) {
+        if !is_pooled && plans_expired(uses) {
             let discarded = client.batch_execute(DISCARD_PLANS).await;
             discarded.map_err(HookError::Backend)?;
         }
