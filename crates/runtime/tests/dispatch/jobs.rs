@@ -16,7 +16,8 @@ use tracing::Level;
 scenarios! {
     both: job_of_a_dead_worker_is_requeued_and_logged, valid_leases_are_not_requeued,
         job_fails_when_its_last_lease_expires, instance_requeues_jobs_of_dead_workers,
-        finished_rows_are_pruned_by_the_clock_of_the_store, only_one_instance_prunes;
+        finished_rows_are_pruned_by_the_clock_of_the_store, only_one_instance_prunes,
+        pruner_pauses_between_batches;
 }
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -142,6 +143,21 @@ async fn finished_rows_are_pruned_by_the_clock_of_the_store(on: BackendKind) {
     let found = env.store.request_get(workspace.workspace, request).await;
     assert!(found.unwrap().is_none());
     assert!(!gone(open).await);
+}
+
+async fn pruner_pauses_between_batches(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let completed = env.ended_job(JobEnd::Completed { result: None }).await;
+    env.advance(8 * DAY);
+    let pruner = env.pruner();
+    let Next::After(pause) = pruner.run_once().await.unwrap() else {
+        panic!("the next batch follows at once");
+    };
+    assert!(env.job(completed).await.is_none());
+    assert!(!pause.is_zero() && pause < PrunerOptions::default().interval);
+    // Nothing is left.
+    let idle = Next::After(PrunerOptions::default().interval);
+    assert_eq!(pruner.run_once().await.unwrap(), idle);
 }
 
 async fn only_one_instance_prunes(on: BackendKind) {
