@@ -1772,6 +1772,7 @@ CREATE FUNCTION leasehold.leasehold_shedlock_token() RETURNS trigger
     SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET jit TO 'off'
     AS $$
 DECLARE
     base bigint;

@@ -33,7 +33,7 @@ const LEASE_MS: u64 = 3_600_000;
 pub(crate) type Kind = (&'static str, &'static str);
 
 /// Every table. A test checks that none is missing.
-pub(crate) const KINDS: [Kind; 32] = [
+pub(crate) const KINDS: [Kind; 34] = [
     ("workflow_execution_queue", "workspace_id = '{workspace}'"),
     ("workflow_execution", "workspace_id = '{workspace}'"),
     ("request_event", "workspace_id = '{workspace}'"),
@@ -65,6 +65,8 @@ pub(crate) const KINDS: [Kind; 32] = [
     ("audit_entry", "true"),
     ("installation", "true"),
     ("request_fold", "true"),
+    ("event_partition", "true"),
+    ("epoch", "true"),
     ("instance", "true"),
     ("shedlock", "true"),
     ("leasehold_migration", "true"),

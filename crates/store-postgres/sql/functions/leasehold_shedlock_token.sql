@@ -5,7 +5,7 @@
 -- SECURITY DEFINER, because programs that share the table need no access to others. Before a process has opened the epoch of a started server,
 -- the time stands for the token base.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_shedlock_token() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
 AS $$
 DECLARE
     base bigint;
