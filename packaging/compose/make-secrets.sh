@@ -1,5 +1,5 @@
 #!/bin/sh
-# Creates the secrets for compose.yaml: a password for PostgreSQL, a settings file with the store URL, and an empty file for the metrics key.
+# Creates the secrets for compose.yaml: a password for PostgreSQL, and a settings file with the store URL.
 # Keeps an existing password.
 set -eu
 cd "$(dirname "$0")"
@@ -13,11 +13,6 @@ if [ -e secrets/postgres_password ]; then
     echo "secrets/postgres_password is there already and is kept; PostgreSQL uses the password it was initialised with" >&2
 else
     od -An -N24 -tx1 /dev/urandom | tr -d ' \n' > secrets/postgres_password
-fi
-
-# Prometheus reads it with `--profile observe`. Empty until the command in ../README.md creates the key.
-if [ ! -e secrets/metrics_key ]; then
-    : > secrets/metrics_key
 fi
 
 # The network between the two containers is local to the machine, so it needs no TLS.

@@ -35,7 +35,7 @@ enum Task {
     /// Set up, run every test on throwaway servers, and print a summary.
     Test(test::TestArguments),
     /// Build the release artifacts into target/package: both programs, the chart, checksums, an SBOM.
-    Package,
+    Package(package::PackageArguments),
     /// Check the project rules that neither the compiler nor clippy checks.
     Tidy,
     /// Rewrite each store's schema.sql from its migrations, and PostgreSQL's list of functions.
@@ -73,7 +73,7 @@ fn run(task: Task) -> Result<bool> {
             setup::run(versions).map(|_| true)
         }
         Task::Test(arguments) => test::run(&arguments),
-        Task::Package => package::run().map(|()| true),
+        Task::Package(arguments) => package::run(&arguments).map(|()| true),
         Task::Tidy => tidy::run(),
         Task::Schema => schema::run().map(|()| true),
         Task::Book => book::run(),

@@ -5,6 +5,7 @@ mod outcome;
 mod pool;
 mod poolers;
 mod programs;
+mod report;
 mod versions;
 
 use std::fs::{self, Permissions};
@@ -12,9 +13,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use leasehold_testkit::{
     Cluster, FULL_VARIABLE, POSTGRES_BIN_VARIABLE, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE,
@@ -25,12 +26,9 @@ use tempfile::TempDir;
 use crate::interrupt::Interrupt;
 use crate::setup::{self, InstalledPostgres, InstalledTools, PostgresVersions};
 use crate::{child, workspace};
-use history::{BUDGET, History, minutes};
+use history::{History, minutes};
 use outcome::Outcome;
 use programs::TestProgram;
-
-/// How many of the slowest tests are shown.
-const SLOWEST: usize = 10;
 
 /// What to test.
 #[derive(Args)]
@@ -75,7 +73,8 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     let mut history = History::read();
     let versions = versions::needed(arguments);
-    announce(&history, versions);
+    let missing = setup::missing(versions);
+    print!("{}", report::announcement(&missing, history.last()));
     let (mut programs, ready) = build_and_set_up(arguments, versions, &interrupt)?;
     let files = temporary_files()?;
     println!("test: temporary files are in {}", files.path().display());
@@ -115,21 +114,15 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     let took = begun.elapsed();
     let url = postgres.url();
     drop((postgres, files));
-    if arguments.is_whole() && arguments.repeat == 1 && outcome.is_green() {
+    let is_whole = arguments.is_whole() && arguments.repeat == 1;
+    if is_whole && outcome.is_green() {
         history.keep(took, &outcome)?;
     }
-    sum_up(
-        &outcome,
-        took,
-        &format!("{} ({url})", server.version),
-        &further,
-        &ready,
-    );
-    if arguments.is_whole() && arguments.repeat == 1 && took > BUDGET {
-        println!(
-            "test: warning: the budget is {}; the slowest tests above are the place to begin",
-            minutes(BUDGET)
-        );
+    let servers = servers(&format!("{} ({url})", server.version), &further, &ready);
+    print!("{}", report::summary(&outcome, took, &servers));
+    write_slowest(&outcome)?;
+    if let Some(warning) = report::budget_warning(took).filter(|_| is_whole) {
+        print!("{warning}");
     }
     println!("{} passed, {} failed", outcome.passed, outcome.failed());
     Ok(outcome.is_green())
@@ -155,24 +148,6 @@ fn build_and_set_up(
         minutes(begun.elapsed())
     );
     Ok((programs, ready))
-}
-
-fn announce(history: &History, versions: PostgresVersions) {
-    match setup::missing(versions).as_slice() {
-        [] => println!("test: all that the tests need is installed"),
-        missing => println!("test: this will be installed: {}", missing.join(", ")),
-    }
-    match history.last() {
-        Some(last) => println!(
-            "test: the last whole run took {} (budget {})",
-            minutes(last),
-            minutes(BUDGET)
-        ),
-        None => println!(
-            "test: the budget of a whole run, once everything is built, is {}",
-            minutes(BUDGET)
-        ),
-    }
 }
 
 /// Where the tests find PostgreSQL and their tools. Each program that needs Temporal starts its own server: one for all kept half a core busy with
@@ -236,42 +211,28 @@ fn examples(
     Ok(outcome)
 }
 
-fn sum_up(
-    outcome: &Outcome,
-    took: Duration,
-    postgres: &str,
-    further: &[InstalledPostgres],
-    ready: &InstalledTools,
-) {
-    println!();
-    println!("test: the {SLOWEST} slowest of {}", outcome.passed);
-    for (name, seconds) in outcome.slowest(SLOWEST) {
-        println!("  {seconds:>7.1} s  {name}");
-    }
-    for (name, times) in outcome.failures() {
-        println!(
-            "test: FAILED {name}{}",
-            if *times > 1 {
-                format!(" ({times} times)")
-            } else {
-                String::new()
-            }
-        );
-    }
-    println!("test: took {}, on", minutes(took));
-    println!("  PostgreSQL {postgres}");
+/// What the tests ran on.
+fn servers(postgres: &str, further: &[InstalledPostgres], ready: &InstalledTools) -> Vec<String> {
+    let mut servers = vec![format!("PostgreSQL {postgres}")];
     let further: Vec<&str> = further.iter().map(|one| one.version.as_str()).collect();
     if !further.is_empty() {
-        println!("  PostgreSQL {} (store-postgres)", further.join(", "));
+        servers.push(format!(
+            "PostgreSQL {} (store-postgres)",
+            further.join(", ")
+        ));
     }
-    println!("  SQLite (bundled)");
-    println!("  Temporal {}", ready.temporal_version);
-    if outcome.ignored > 0 {
-        println!("test: {} ignored, which is not allowed", outcome.ignored);
-    }
-    if outcome.passed + outcome.failed() == 0 {
-        println!("test: nothing ran");
-    }
+    servers.push("SQLite (bundled)".to_owned());
+    servers.push(format!("Temporal {}", ready.temporal_version));
+    servers
+}
+
+/// Writes the slowest tests by program, so that a slow run can be explained afterwards.
+fn write_slowest(outcome: &Outcome) -> Result<()> {
+    let file = workspace::target().join("slowest-tests.txt");
+    fs::write(&file, report::slowest_by_program(outcome))
+        .with_context(|| format!("{} cannot be written", file.display()))?;
+    println!("test: the slowest by program: {}", file.display());
+    Ok(())
 }
 
 /// Gives a command the variables of the tests. A program for another PostgreSQL version starts its own server. It and a program behind a pooler take

@@ -1,12 +1,13 @@
-//! Checks the settings in the packages with `leasehold config check`. xtask's tests lint the packages themselves.
+//! Checks the settings and the commands in the packages with the program. xtask's tests lint the packages themselves.
 #![allow(clippy::unwrap_used)]
 
-use leasehold_testkit::{HELM, TempDir, temp_dir, yaml_as_json};
+use leasehold_testkit::{HELM, HttpConnection, Process, TempDir, temp_dir, yaml_as_json};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// Environment variables by name.
 type Variables = BTreeMap<String, String>;
@@ -149,6 +150,79 @@ fn compose_settings_are_valid() {
         let variables = variables.map(|(name, value)| env.set(name, value.as_str()));
         assert_valid(&variables.collect());
     }
+}
+
+/// The service `metrics-key` of the compose file, with the addresses and paths of this machine.
+fn metrics_key(server: &str, data: &Path, volume: &Path) -> Output {
+    let compose = fs::read_to_string(packaging("compose/compose.yaml")).unwrap();
+    let service = &documents(&compose)[0]["services"]["metrics-key"];
+    let words = |field: &str| -> Vec<String> {
+        let words = service[field].as_array().unwrap().iter();
+        words
+            .map(|word| word.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let mut words = [words("entrypoint"), words("command")].concat();
+    let script = words.last_mut().unwrap();
+    for (there, here) in [
+        ("http://server:7777", server),
+        ("/run/server", data.to_str().unwrap()),
+    ] {
+        assert!(script.contains(there), "{script}");
+        *script = script.replace(there, here);
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap();
+    Command::new(&words[0])
+        .args(&words[1..])
+        .current_dir(volume)
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+        .env("LEASEHOLD__DATA_DIR", volume)
+        .output()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compose_creates_a_key_that_opens_the_metrics_and_nothing_else() {
+    let (server, volume) = (temp_dir(), temp_dir());
+    let data = server.path().join("data");
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+    serve.args(["serve", "--data-dir", data.to_str().unwrap()]);
+    serve.current_dir(server.path()).env_clear();
+    serve.env("LEASEHOLD__SERVER__LISTEN", "127.0.0.1:0");
+    let serve = Process::spawn(serve);
+    serve.wait_for_line(Duration::from_secs(60), |line| {
+        line.contains("leasehold is running")
+    });
+    let url = fs::read_to_string(data.join("address")).unwrap();
+    let url = url.trim();
+    let create = || metrics_key(url, &data, volume.path());
+    let output = create();
+    assert!(output.status.success(), "{output:?}");
+    let file = volume.path().join("metrics.key");
+    let key = fs::read_to_string(&file).unwrap();
+    assert!(create().status.success());
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        key,
+        "it creates one key only"
+    );
+
+    let address = url.trim_start_matches("http://").parse().unwrap();
+    let mut connection = HttpConnection::open(address).await.unwrap();
+    for (path, status) in [("/metrics", 200), ("/v1/workspaces", 403)] {
+        let response = connection
+            .call("GET", path, key.trim(), None)
+            .await
+            .unwrap();
+        assert_eq!(response.status, status, "{path}");
+    }
+
+    // Without the server, no empty file remains that the next start would keep.
+    fs::remove_file(&file).unwrap();
+    drop(serve);
+    assert!(!create().status.success());
+    assert!(!file.exists());
 }
 
 #[test]

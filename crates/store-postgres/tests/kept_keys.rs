@@ -40,7 +40,7 @@ async fn completed() -> (Fixture, TestDatabase, TestWorkspace, NewRequest) {
 }
 
 async fn wait_for_blocked(client: &Client, sessions: i64) {
-    let blocked = eventually(Duration::from_secs(10), async || {
+    let blocked = eventually(Duration::from_secs(60), async || {
         let row = client.query_one(LOCK_WAITS, &[]).await.unwrap();
         row.get::<_, i64>("waiting") >= sessions
     });

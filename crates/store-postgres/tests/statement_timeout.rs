@@ -31,7 +31,7 @@ async fn operation_that_takes_longer_than_the_limit_of_the_role_completes() {
     locker.batch_execute("BEGIN").await.unwrap();
     locker.execute(FOLD_LOCK, &[]).await.unwrap();
     let (claimed, ()) = tokio::join!(f.drain(10), async {
-        let waits = eventually(Duration::from_secs(10), async || {
+        let waits = eventually(Duration::from_secs(60), async || {
             let row = client.query_one(AGE, &[]).await.unwrap();
             row.get::<_, i64>("waiting") > 0
         });

@@ -1,11 +1,11 @@
-//! Runs test programs, several at once where there are cores for it. Shows a line for each, and all that a failed one printed.
+//! Runs test programs, several at once where there are cores for it. Shows a line for each with the progress, and all that a failed one printed.
 
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,12 +35,14 @@ pub(super) fn run(
     interrupt: &Interrupt,
 ) -> Result<Outcome> {
     let sum = Mutex::new(Outcome::default());
+    let (shared, alone) = parts(programs, arguments);
+    let progress = Progress::of(shared.len() + alone.len());
     let run_one = |program: &TestProgram| -> Result<()> {
-        let outcome = run_one(program, arguments, environment, interrupt)?;
-        lock(&sum).add(outcome);
+        let run = run_one(program, arguments, environment, interrupt)?;
+        print!("{}", run.line(program, &progress.next()));
+        lock(&sum).add(run.outcome);
         Ok(())
     };
-    let (shared, alone) = parts(programs, arguments);
     let waiting = Mutex::new(shared.into_iter());
     let next = || lock(&waiting).next();
     let work = || -> Result<()> {
@@ -94,7 +96,7 @@ fn run_one(
     arguments: &TestArguments,
     environment: &[(&'static str, String)],
     interrupt: &Interrupt,
-) -> Result<Outcome> {
+) -> Result<Run> {
     interrupt.check()?;
     let mut output = tempfile::tempfile()?;
     let mut command = Command::new(&program.executable);
@@ -127,8 +129,12 @@ fn run_one(
         outcome.read(&program.name, line);
     }
     outcome.settle(&program.name, status.success());
-    show(program, &outcome, status, &said, begun.elapsed());
-    Ok(outcome)
+    Ok(Run {
+        outcome,
+        has_succeeded: status.success(),
+        said,
+        took: begun.elapsed(),
+    })
 }
 
 fn wait(mut child: Child, begun: Instant, interrupt: &Interrupt, group: u32) -> Result<ExitStatus> {
@@ -151,27 +157,55 @@ fn read(output: &mut File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// One line, or everything if it failed.
-fn show(program: &TestProgram, outcome: &Outcome, status: ExitStatus, said: &str, took: Duration) {
-    if outcome.passed + outcome.failed() == 0 && status.success() {
-        return;
+/// How many programs have ended.
+struct Progress {
+    ended: AtomicUsize,
+    all: usize,
+}
+
+impl Progress {
+    fn of(all: usize) -> Self {
+        Self {
+            ended: AtomicUsize::new(0),
+            all,
+        }
     }
-    let failed = match outcome.failed() {
-        0 => String::new(),
-        failed => format!(", {failed} FAILED"),
-    };
-    // One call, so that the lines of two programs do not mix.
-    let details = if status.success() { "" } else { said };
-    let server = program.postgres.as_ref();
-    let on = server.map_or_else(String::new, |server| {
-        format!(" on PostgreSQL {}", server.version)
-    });
-    print!(
-        "test: {}: {} passed{failed} in {}{on}\n{details}",
-        program.name,
-        outcome.passed,
-        minutes(took)
-    );
+
+    /// Counts one more: `3 of 51`.
+    fn next(&self) -> String {
+        let ended = self.ended.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{ended} of {}", self.all)
+    }
+}
+
+/// A program that has ended.
+struct Run {
+    outcome: Outcome,
+    has_succeeded: bool,
+    said: String,
+    took: Duration,
+}
+
+impl Run {
+    /// One line, and all output if it failed; nothing if no test was selected. One text, so that the lines of two programs do not mix.
+    fn line(&self, program: &TestProgram, progress: &str) -> String {
+        let Outcome { passed, .. } = self.outcome;
+        let failed = match self.outcome.failed() {
+            0 if passed == 0 && self.has_succeeded => return String::new(),
+            0 => String::new(),
+            failed => format!(", {failed} FAILED"),
+        };
+        let server = program.postgres.as_ref();
+        let on = server.map_or_else(String::new, |server| {
+            format!(" on PostgreSQL {}", server.version)
+        });
+        let details = if self.has_succeeded { "" } else { &self.said };
+        format!(
+            "test: {progress}: {}: {passed} passed{failed} in {}{on}\n{details}",
+            program.name,
+            minutes(self.took)
+        )
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -211,5 +245,34 @@ mod tests {
         let (shared, alone) = parts(&programs, &arguments(&["attacks"]));
         assert_eq!(options(&shared), [pair("core", "")]);
         assert_eq!(options(&alone), [pair("cli::load", "")]);
+    }
+
+    #[test]
+    fn each_program_has_a_line_with_the_progress() {
+        let program = TestProgram::named("ops");
+        let progress = Progress::of(51);
+        let run = |lines: &[&str], has_succeeded| {
+            let mut outcome = Outcome::default();
+            for line in lines {
+                outcome.read("ops", line);
+            }
+            let run = Run {
+                outcome,
+                has_succeeded,
+                said: "all that it printed\n".to_owned(),
+                took: Duration::from_millis(1_300),
+            };
+            run.line(&program, &progress.next())
+        };
+        let passed = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1s";
+        assert_eq!(
+            run(&[passed], true),
+            "test: 1 of 51: ops: 3 passed in 1.3 s\n"
+        );
+        assert_eq!(run(&[], true), "", "no test of it was selected");
+        assert_eq!(
+            run(&[passed, "test x ... FAILED <1s>"], false),
+            "test: 3 of 51: ops: 3 passed, 1 FAILED in 1.3 s\nall that it printed\n"
+        );
     }
 }

@@ -41,6 +41,7 @@ fn references_of_services_exist() {
         names(&compose["services"]),
         [
             "grafana",
+            "metrics-key",
             "postgres",
             "prometheus",
             "server",
@@ -68,9 +69,40 @@ fn references_of_services_exist() {
         }
         for other in names(&service["depends_on"]) {
             let asked = services[other]["healthcheck"]["disable"] != Value::Bool(true);
-            assert!(asked, "{name} waits for the health of {other}");
+            let ends = services[other]["restart"] == "no";
+            match service["depends_on"][other]["condition"].as_str().unwrap() {
+                "service_healthy" => assert!(asked, "{name} waits for the health of {other}"),
+                "service_completed_successfully" => assert!(ends, "{name} waits for {other}"),
+                condition => panic!("{name}: {condition}"),
+            }
         }
     }
+}
+
+/// A test of the program runs the service's script.
+#[test]
+fn prometheus_reads_the_key_that_the_service_for_it_creates() {
+    let compose = compose();
+    let service = &compose["services"]["metrics-key"];
+    let prometheus = &compose["services"]["prometheus"];
+    assert!(texts(&service["volumes"]).contains(&"metrics:/var/lib/leasehold"));
+    assert!(texts(&prometheus["volumes"]).contains(&"metrics:/run/leasehold:ro"));
+    let script = texts(&service["command"]).concat();
+    assert!(
+        script.ends_with("mv metrics.key.new metrics.key\n"),
+        "{script}"
+    );
+    let dockerfile = text("packaging/docker/Dockerfile");
+    assert!(dockerfile.contains("\nWORKDIR /var/lib/leasehold\n"));
+    // Only this user can enter the directory.
+    assert!(dockerfile.contains("install -d -m 0700 -o 10001 -g 10001 /var/lib/leasehold"));
+    assert_eq!(prometheus["user"], "10001:10001");
+    let scraped = documents(&text("packaging/compose/observe/prometheus.yml")).remove(0);
+    let authorization = &scraped["scrape_configs"][0]["authorization"];
+    assert_eq!(
+        authorization["credentials_file"],
+        "/run/leasehold/metrics.key"
+    );
 }
 
 #[test]

@@ -119,8 +119,6 @@ fn check(port: u16) -> Outcome {
 fn health_check_detects_an_unready_server() {
     health("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").must_succeed();
     assert!(!health("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").success);
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    check(port).must_fail_with("Connection refused");
+    // tcpmux: a port that no program gets by asking for a free one, and that no server uses.
+    check(1).must_fail_with("Connection refused");
 }

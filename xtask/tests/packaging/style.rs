@@ -5,11 +5,12 @@ use leasehold_testkit::YAMLLINT;
 use crate::{Outcome, path, run};
 
 /// Templates are not YAML before rendering.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     ".github/ISSUE_TEMPLATE/bug.yml",
     ".github/ISSUE_TEMPLATE/feature.yml",
     ".github/dependabot.yml",
     ".github/workflows/ci.yml",
+    ".github/workflows/dependencies.yml",
     ".github/workflows/release.yml",
     "packaging/.yamllint.yaml",
     "packaging/compose/compose.yaml",

@@ -54,8 +54,17 @@ impl CliEnv {
 
     /// Starts the server with these variables.
     pub(crate) fn with_settings(variables: &[(&str, &str)]) -> Self {
+        Self::starting("127.0.0.1:0", variables)
+    }
+
+    /// Starts the server on an address that no other process of this machine uses, so that its port stays free after its end.
+    pub(crate) fn on_own_address() -> Self {
+        Self::starting("127.0.0.77:0", &[])
+    }
+
+    fn starting(listen: &str, variables: &[(&str, &str)]) -> Self {
         let dir = temp_dir();
-        let serve = start(dir.path(), "127.0.0.1:0", variables);
+        let serve = start(dir.path(), listen, variables);
         Self { dir, serve }
     }
 

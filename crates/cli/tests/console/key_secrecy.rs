@@ -68,7 +68,7 @@ fn planted_data_directory_gets_no_key() {
 
 #[test]
 fn squatted_port_gets_no_key() {
-    let mut env = CliEnv::new();
+    let mut env = CliEnv::on_own_address();
     let address = env.address();
     // Killed, so that the address and the socket stay in the data directory.
     env.kill();

@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const WORKERS: usize = 2;
+/// Short, because the jobs of a killed worker wait for its end. On a busy machine the lease of a living worker may expire too: its task is repeated,
+/// which the tests allow any number of times.
 const LEASE: Duration = Duration::from_secs(5);
 
 /// Two workers; the test replaces one now and then.

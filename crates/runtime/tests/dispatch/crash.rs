@@ -156,7 +156,7 @@ async fn late_dispatcher_cannot_write(on: BackendKind) {
 /// Expires while a dispatcher is stalled.
 const SHORT_LEASE: Duration = Duration::from_millis(600);
 /// Renewed after a third of it, which a busy machine may delay by seconds.
-const RENEWED_LEASE: Duration = Duration::from_secs(6);
+const RENEWED_LEASE: Duration = Duration::from_secs(10);
 
 /// Returns options with this claim lease.
 fn leased_for(claim_lease: Duration) -> DispatcherOptions {

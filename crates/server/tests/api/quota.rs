@@ -175,7 +175,7 @@ async fn redrives_of_large_requests_stay_within_the_quotas() {
     let mut failed = Vec::new();
     for _ in 0..5 {
         let order = order_of(&workspace, 100_000);
-        let enqueued = eventually(Duration::from_secs(10), || async {
+        let enqueued = eventually(Duration::from_secs(60), || async {
             let answer = server.post(&path, &workspace.key, order.clone()).await;
             answer.status == 201
         });

@@ -143,7 +143,7 @@ async fn crash_is_noted_on_other_requests_while_one_is_locked() {
     let store = Arc::clone(&f.store);
     let noting = tokio::spawn(async move { store.request_note_crash(&crash).await });
     let (workspace, other) = (t.workspace, running[1].id);
-    let noted = eventually(Duration::from_secs(5), || async {
+    let noted = eventually(Duration::from_secs(60), || async {
         let error = f.request(workspace, other).await.last_error;
         error.as_deref() == Some(CRASHED)
     });

@@ -1,6 +1,8 @@
 //! Renewals of leases and named locks while calls use all connections.
 
+use super::wait_for_blocked;
 use crate::support;
+use crate::support::pace::promptly_within;
 use crate::support::raw::connect;
 use leasehold_store::Clock;
 use leasehold_store::lock::{LockAcquired, LockRequest};
@@ -8,11 +10,10 @@ use leasehold_store_conformance::factory::{LEASE, OWNER, claim_refs, ok};
 use leasehold_store_conformance::job_factory::{WORKER, job_refs};
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
-use leasehold_testkit::eventually;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-const LOCK_WAITS: &str = include_str!("../sql/lock_waits.sql");
 const TABLE_LOCK: &str = include_str!("../sql/table_lock.sql");
 const CONNECTIONS: usize = 3;
 
@@ -43,28 +44,31 @@ async fn renewals_do_not_wait_for_calls_that_use_all_connections() {
 
     operator.batch_execute("BEGIN").await.unwrap();
     operator.batch_execute(TABLE_LOCK).await.unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
     let calls: Vec<_> = (0..CONNECTIONS * 2)
         .map(|_| {
             let (store, workspace) = (Arc::clone(&f.store), t.workspace);
-            tokio::spawn(async move { store.workspace_get(workspace).await })
+            let is_over = Arc::clone(&is_over);
+            // A call gives up after two seconds; the next one takes its connection.
+            tokio::spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(store.workspace_get(workspace).await);
+                }
+            })
         })
         .collect();
-    let all_wait = eventually(Duration::from_secs(10), async || {
-        let row = observer.query_one(LOCK_WAITS, &[]).await.unwrap();
-        row.get::<_, i64>("waiting") >= i64::try_from(CONNECTIONS).unwrap()
-    });
-    assert!(all_wait.await, "the calls do not use all connections");
-    let begun = Instant::now();
-    let renewed = ok(f.store.request_renew(OWNER, &claims, LEASE).await);
-    assert_eq!(renewed.renewed.len(), 1);
-    let renewed = ok(f.store.job_renew(WORKER, &jobs, LEASE).await);
-    assert_eq!(renewed.renewed.len(), 1);
-    assert!(ok(f.store.lock_extend(&token, LEASE).await));
-    let waited = begun.elapsed();
-    assert!(waited < Duration::from_secs(1), "{waited:?}");
+    wait_for_blocked(&observer, i64::try_from(CONNECTIONS).unwrap()).await;
+    let renewals = async {
+        let renewed = ok(f.store.request_renew(OWNER, &claims, LEASE).await);
+        assert_eq!(renewed.renewed.len(), 1);
+        let renewed = ok(f.store.job_renew(WORKER, &jobs, LEASE).await);
+        assert_eq!(renewed.renewed.len(), 1);
+        assert!(ok(f.store.lock_extend(&token, LEASE).await));
+    };
+    promptly_within(Duration::from_secs(1), renewals).await;
+    is_over.store(true, Ordering::Relaxed);
     operator.batch_execute("ROLLBACK").await.unwrap();
     for call in calls {
-        // The first ones may have given up waiting.
-        drop(call.await.unwrap());
+        call.await.unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! Locked rows of named locks: their holders go on, no other instance takes them over, and renewals of leases do not wait.
 
-use super::{lock, open_fixture, promptly, unlock};
+use super::{lock, open_fixture, open_observed, promptly, unlock, wait_for_blocked};
+use crate::support::pace::promptly_within;
 use leasehold_store::ErrorKind;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
 use leasehold_store::request::{Claim, ClaimOutcome};
@@ -8,7 +9,8 @@ use leasehold_store_conformance::Fixture;
 use leasehold_store_conformance::factory::{LEASE, OWNER, claim_refs, ok};
 use leasehold_store_conformance::job_factory::{WORKER, job_refs};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const HELD_FOR: Duration = Duration::from_secs(15);
 
@@ -100,7 +102,7 @@ async fn locked_row_of_a_held_lock_is_reported_as_held_at_once() {
 /// Every service extends its lock over the connections that renewals use.
 #[tokio::test]
 async fn renewals_do_not_wait_for_locked_rows_of_named_locks() {
-    let (f, operator) = open_fixture().await;
+    let (f, operator, observer) = open_observed().await;
     let t = f.workspace(10).await;
     f.enqueue(&t, 2).await;
     let claims = claim_refs(&f.claim(2).await);
@@ -111,26 +113,32 @@ async fn renewals_do_not_wait_for_locked_rows_of_named_locks() {
         locks.push(acquire(&f, &format!("lock-{number}"), "us").await);
     }
     lock(&operator, "shedlock", "true").await;
+    let is_over = Arc::new(AtomicBool::new(false));
     let extending: Vec<_> = locks
         .iter()
         .cloned()
         .map(|token| {
-            let store = Arc::clone(&f.store);
-            tokio::spawn(async move { store.lock_extend(&token, HELD_FOR).await })
+            let (store, is_over) = (Arc::clone(&f.store), Arc::clone(&is_over));
+            // Each gives up soon; the next takes its place.
+            tokio::spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    let extended = store.lock_extend(&token, HELD_FOR).await;
+                    assert!(extended.is_err(), "the row is locked");
+                }
+            })
         })
         .collect();
-    for _ in 0..20 {
-        tokio::task::yield_now().await;
-    }
-    let begun = Instant::now();
-    let renewed = ok(f.store.request_renew(OWNER, &claims, LEASE).await);
-    assert_eq!(renewed.renewed.len(), 2);
-    let renewed = ok(f.store.job_renew(WORKER, &jobs, LEASE).await);
-    assert_eq!(renewed.renewed.len(), 2);
-    let waited = begun.elapsed();
-    assert!(waited < Duration::from_secs(1), "{waited:?}");
+    wait_for_blocked(&observer, 1).await;
+    let renewals = async {
+        let renewed = ok(f.store.request_renew(OWNER, &claims, LEASE).await);
+        assert_eq!(renewed.renewed.len(), 2);
+        let renewed = ok(f.store.job_renew(WORKER, &jobs, LEASE).await);
+        assert_eq!(renewed.renewed.len(), 2);
+    };
+    promptly_within(Duration::from_secs(1), renewals).await;
+    is_over.store(true, Ordering::Relaxed);
     for one in extending {
-        assert!(one.await.unwrap().is_err(), "the row is locked");
+        one.await.unwrap();
     }
     unlock(&operator).await;
 }

@@ -1,5 +1,7 @@
 //! A separate migrated database for each test.
 
+#[allow(dead_code, reason = "not every test needs a limit")]
+pub(crate) mod pace;
 #[allow(dead_code, reason = "not every test needs a raw connection")]
 pub(crate) mod raw;
 

@@ -1,5 +1,6 @@
 //! Prefetching, and batching of job results: a single result is written at once, results that arrive during a write are batched.
 
+use crate::WAIT_TIMEOUT;
 use crate::faulty_source::Fault;
 use crate::logs;
 use crate::worker_env::{WorkerEnv, until};
@@ -277,7 +278,10 @@ async fn unwritten_result_is_sent_again_while_others_are_not_written(on: Backend
     env.source.lock_all_but(first);
     let (begun, mut locked) = (Instant::now(), Vec::new());
     while env.status(first).await != JobStatus::Completed {
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(
+            begun.elapsed() < WAIT_TIMEOUT,
+            "the first result is not sent again"
+        );
         locked.push(env.enqueue("send", json!(null)).await);
         until_done(&done, 1 + locked.len()).await;
     }

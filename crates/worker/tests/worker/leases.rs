@@ -31,10 +31,8 @@ on_both!(
     lease_is_kept_with_store_clock_two_hours_behind,
 );
 
-/// Expires during a test, but not before the handlers have started on a slow machine.
-const LEASE: Duration = Duration::from_secs(3);
-/// Renewed after a third of it: long enough that a slow machine does not lose it.
-const SAFE_LEASE: Duration = Duration::from_secs(8);
+/// Renewed after a third of it, and, if no renewal succeeds, expires during a test. Long enough that a slow machine starts the handlers and renews in time.
+const LEASE: Duration = Duration::from_secs(10);
 /// Not renewed during a test.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -108,7 +106,7 @@ async fn until_renewed(env: &WorkerEnv, times: usize) {
 
 async fn assert_lease_is_kept(env: WorkerEnv) {
     let waiters = BlockingHandlers::new();
-    let worker = waiters.start(&env, SAFE_LEASE, 2);
+    let worker = waiters.start(&env, LEASE, 2);
     let id = env.enqueue("send", json!(null)).await;
     waiters.until_started(1).await;
     // Longer than the lease without renewals.
@@ -138,7 +136,7 @@ async fn all_leases_are_renewed_in_one_statement(on: BackendKind) {
     let env = WorkerEnv::still(on).await;
     let waiters = BlockingHandlers::new();
     let ids = env.enqueue_many("emails", "send", 8).await;
-    let worker = waiters.start(&env, SAFE_LEASE, 5);
+    let worker = waiters.start(&env, LEASE, 5);
     waiters.until_started(5).await;
     until_renewed(&env, 3).await;
     // Five running, three prefetched.
@@ -151,7 +149,7 @@ async fn all_leases_are_renewed_in_one_statement(on: BackendKind) {
 /// Leases of different lengths are renewed by different statements.
 async fn locked_lease_does_not_delay_the_renewal_of_longer_ones(on: BackendKind) {
     let env = WorkerEnv::new(on).await;
-    for (queue, lease) in [("emails", SAFE_LEASE), ("letters", SAFE_LEASE * 2)] {
+    for (queue, lease) in [("emails", LEASE), ("letters", LEASE * 2)] {
         let change = QueueChange {
             lease: Some(lease),
             ..QueueChange::default()
@@ -195,7 +193,7 @@ async fn locked_lease_does_not_delay_the_renewal_of_longer_ones(on: BackendKind)
 async fn lease_set_by_the_queue_is_renewed(on: BackendKind) {
     let env = WorkerEnv::new(on).await;
     let change = QueueChange {
-        lease: Some(SAFE_LEASE),
+        lease: Some(LEASE),
         ..QueueChange::default()
     };
     env.change_queue(change).await;
@@ -221,10 +219,10 @@ async fn lease_set_by_the_queue_is_renewed(on: BackendKind) {
 async fn handler_is_dropped_and_job_rerun_after_lease_loss(on: BackendKind) {
     let env = WorkerEnv::still(on).await;
     let waiters = BlockingHandlers::new();
-    let worker = waiters.start(&env, SAFE_LEASE, 2);
+    let worker = waiters.start(&env, LEASE, 2);
     let id = env.enqueue("send", json!(null)).await;
     waiters.until_started(1).await;
-    env.advance(SAFE_LEASE);
+    env.advance(LEASE);
     waiters.until_ended(1).await;
     // As the sweeper does; it also notifies.
     env.store.job_requeue_expired(10).await.unwrap();
