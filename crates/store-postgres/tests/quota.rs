@@ -204,6 +204,7 @@ async fn requests_count_while_the_row_of_their_workspace_is_locked() {
     let (f, database) = fixture().await;
     let workspace = limited(&f, Some(2), None).await;
     let (client, locker) = (connect(&database).await, connect(&database).await);
+    client.execute(ALIVE, &[]).await.unwrap();
     locker.batch_execute("BEGIN").await.unwrap();
     let locked = locker.query(LOCK_TURN, &[&workspace.workspace.0]).await;
     assert_eq!(locked.unwrap().len(), 1);
