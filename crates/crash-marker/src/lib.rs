@@ -7,6 +7,7 @@ mod failpoint;
 mod file;
 
 pub use failpoint::{
+    BLOCK_VARIABLE as BLOCK_FAILPOINT_VARIABLE, BLOCKED,
     CLAIM_VARIABLE as CLAIM_FAILPOINT_VARIABLE, VARIABLE as FAILPOINT_VARIABLE,
     reach as reach_failpoint, reach_in_claim as reach_claim_failpoint,
 };

@@ -41,6 +41,11 @@ impl Admitted {
         self.lock().begun.minus(then.begun)
     }
 
+    /// Whether a call that was admitted has not ended, or a query keeps a clone to compare with.
+    pub(crate) fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// Admits a call.
     pub(crate) fn begin(&self, usage: Usage) -> Admission {
         let mut sums = self.lock();
@@ -85,7 +90,9 @@ mod tests {
         let in_flight = admitted.begin(usage(20));
         let then = admitted.sums();
         assert_eq!(admitted.missed(then), usage(20));
+        assert!(admitted.is_in_use());
         drop(in_flight);
+        assert!(!admitted.is_in_use());
         let later = admitted.begin(usage(300));
         assert_eq!(admitted.missed(then), usage(320));
         assert_eq!(admitted.begun_since(then), usage(300));

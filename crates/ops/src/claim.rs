@@ -11,8 +11,8 @@ use leasehold_core::limits::{
     JOB_MAX_BATCH,
 };
 use leasehold_core::{JsonText, KeyId};
-use leasehold_store::Store;
 use leasehold_store::key::Key;
+use leasehold_store::{Store, Turns};
 use std::time::Duration;
 
 /// Characters that an error may have; the store keeps fewer.
@@ -88,10 +88,12 @@ pub async fn finish(
     finishes: &[JobFinish],
 ) -> Result<Vec<JobFinished>, JobOperationError> {
     Field::default().number("finishes", finishes.len(), 1, JOB_MAX_BATCH)?;
+    let mut turns = Turns::default();
     for (index, finish) in finishes.iter().enumerate() {
         let field = Field::of("finishes", index);
         check_ref(&field, finish.claim)?;
         check_end(&field, &finish.end)?;
+        turns.count(text_bytes(&finish.end)).await;
     }
     Ok(store.job_finish(&owner.0, finishes).await?.jobs)
 }
@@ -118,6 +120,15 @@ pub async fn progress(
 fn check_ref(field: &Field, claim: JobRef) -> Result<(), JobOperationError> {
     field.number("id", claim.job.0, 1, i64::MAX)?;
     field.number("token", claim.token, 1, i64::MAX)
+}
+
+/// Returns the bytes of the text that [`check_end`] reads.
+fn text_bytes(end: &JobEnd) -> usize {
+    match end {
+        JobEnd::Completed { result } => result.as_ref().map_or(0, |result| result.as_str().len()),
+        JobEnd::Failed { error, .. } => error.len(),
+        JobEnd::Snoozed(_) | JobEnd::Returned => 0,
+    }
 }
 
 fn check_end(field: &Field, end: &JobEnd) -> Result<(), JobOperationError> {

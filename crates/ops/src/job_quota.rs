@@ -150,7 +150,7 @@ impl JobQuotas {
     fn step(&self, key: KeyId, added: u64) -> Step {
         let mut known = self.known();
         if known.len() >= KEYS_MAX && !known.contains_key(&key) {
-            known.clear();
+            known.retain(|_, usage| usage.is_in_use());
         }
         let usage = known.entry(key).or_default();
         let fits = usage.open().saturating_add(added) <= self.max;
@@ -176,12 +176,17 @@ impl JobQuotas {
         }
     }
 
-    /// Forgets the figures of another epoch.
+    /// Forgets the figures of another epoch. What is in flight stays counted.
     fn enter(&self, epoch: Option<EpochId>) {
         let mut entered = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
         if *entered != epoch {
             *entered = epoch;
-            self.known().clear();
+            self.known().retain(|_, usage| {
+                usage.measured = 0;
+                usage.measured_at = None;
+                usage.then = usage.admitted.sums();
+                usage.is_in_use()
+            });
         }
     }
 
@@ -191,6 +196,11 @@ impl JobQuotas {
 }
 
 impl KeyUsage {
+    /// Whether a call of the key is in flight or measures.
+    fn is_in_use(&self) -> bool {
+        self.admitted.is_in_use() || Arc::strong_count(&self.turn) > 1
+    }
+
     fn open(&self) -> u64 {
         let missed = self.admitted.missed(self.then).bytes;
         self.measured.saturating_add(missed)
@@ -200,4 +210,41 @@ impl KeyUsage {
 /// Returns the usage of these bytes of jobs. Their number is not limited.
 fn bytes(bytes: u64) -> Usage {
     Usage { requests: 0, bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use leasehold_store::{SchemaStore, fresh_id};
+    use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+
+    #[tokio::test]
+    async fn jobs_in_flight_count_while_many_other_keys_are_used() {
+        let store = SqliteStore::open_in_memory(&SqliteOptions::default()).unwrap();
+        store.schema_migrate().await.unwrap();
+        let quotas = JobQuotas::new(1_000);
+        let scope = KeyScope::Worker {
+            queues: vec!["a".to_owned()],
+        };
+        let key: KeyId = fresh_id();
+        let in_flight = quotas.admit_bytes(&store, key, &scope, 600).await.unwrap();
+        for _ in 1..KEYS_MAX {
+            quotas.known().entry(fresh_id()).or_default();
+        }
+        drop(
+            quotas
+                .admit_bytes(&store, fresh_id(), &scope, 1)
+                .await
+                .unwrap(),
+        );
+        assert_eq!(quotas.known().len(), 2, "the idle ones are forgotten");
+        let refused = quotas.admit_bytes(&store, key, &scope, 600).await;
+        assert!(matches!(
+            refused,
+            Err(JobQuotaError::Bytes { open: 600, .. })
+        ));
+        drop(in_flight);
+    }
 }

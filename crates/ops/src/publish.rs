@@ -5,12 +5,14 @@ use crate::schema::{self, ParamsSchemas, SchemaWorkError, VersionSchema};
 use leasehold_core::VersionBody;
 use leasehold_core::graph::{GraphProblem, Node};
 use leasehold_core::json::{self, JsonProblem};
-use leasehold_core::limits::{EXECUTION_TIMEOUT_MAX_DAYS, QUEUES_OWNED_MAX, SCHEMA_MAX_BYTES};
+use leasehold_core::limits::{
+    EXECUTION_TIMEOUT_MAX_DAYS, GRAPH_MAX_MEMORY_BYTES, QUEUES_OWNED_MAX, SCHEMA_MAX_BYTES,
+};
 use leasehold_core::text::TextProblem;
 use leasehold_core::version::VersionProblem;
 use leasehold_schema::SchemaError;
 use leasehold_store::definition::{NewVersion, QueueRefusal, Version, VersionPublished};
-use leasehold_store::{Actor, Store};
+use leasehold_store::{Actor, Store, run_off_thread};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -56,9 +58,25 @@ pub enum PublishError {
 pub async fn publish(
     store: &dyn Store,
     schemas: &ParamsSchemas,
-    new: &NewVersion,
+    new: NewVersion,
     by: &Actor,
 ) -> Result<Version, PublishError> {
+    // Both are trees of up to 16 MiB here, which take too long for a serving thread.
+    let check = move || Ok(check(&new).map(|()| new));
+    let new = run_off_thread("version_publish", GRAPH_MAX_MEMORY_BYTES, check).await??;
+    let (epoch, schema) = (store.epoch(), compile(schemas, &new).await?);
+    let published = match store.version_publish(&new, by).await? {
+        VersionPublished::Published(published) => *published,
+        VersionPublished::DefinitionNotFound => return Err(PublishError::DefinitionNotFound),
+        VersionPublished::QueueRefused(refusal) => return Err(refused(&new, &refusal)),
+        VersionPublished::QuotaExceeded => return Err(PublishError::QuotaExceeded),
+    };
+    schemas.cache(epoch, published.id, schema);
+    Ok(published)
+}
+
+/// Checks the body, the timeout, and the size of the schema.
+fn check(new: &NewVersion) -> Result<(), PublishError> {
     new.body.validate()?;
     let longest = Duration::from_secs(u64::from(EXECUTION_TIMEOUT_MAX_DAYS) * 86_400);
     let allowed = Duration::from_millis(1)..=longest;
@@ -68,15 +86,9 @@ pub async fn publish(
     {
         return Err(PublishError::Timeout);
     }
-    let (epoch, schema) = (store.epoch(), compile(schemas, new).await?);
-    let published = match store.version_publish(new, by).await? {
-        VersionPublished::Published(published) => *published,
-        VersionPublished::DefinitionNotFound => return Err(PublishError::DefinitionNotFound),
-        VersionPublished::QueueRefused(refusal) => return Err(refused(new, &refusal)),
-        VersionPublished::QuotaExceeded => return Err(PublishError::QuotaExceeded),
-    };
-    schemas.cache(epoch, published.id, schema);
-    Ok(published)
+    new.params_schema.as_ref().map_or(Ok(()), |document| {
+        json::check(document, SCHEMA_MAX_BYTES).map_err(PublishError::SchemaDocument)
+    })
 }
 
 /// Returns the error of a graph that names a queue which the workspace may not use or create. Another workspace's queue is reported like a reserved name.
@@ -104,7 +116,6 @@ async fn compile(schemas: &ParamsSchemas, new: &NewVersion) -> Result<VersionSch
     let Some(document) = &new.params_schema else {
         return Ok(VersionSchema::Absent);
     };
-    json::check(document, SCHEMA_MAX_BYTES).map_err(PublishError::SchemaDocument)?;
     let compiled = schemas.compile(new.workspace, document.clone(), schema::deadline());
     let schema = compiled.await?.map_err(PublishError::Schema)?;
     Ok(VersionSchema::Compiled(Arc::new(schema)))

@@ -109,11 +109,19 @@ struct Counted {
     then: Sums,
 }
 
+/// A query of the store. While it lasts, its workspace is not forgotten.
+struct Query {
+    /// What was admitted before.
+    then: Sums,
+    #[expect(dead_code, reason = "a clone marks the workspace as in use")]
+    admitted: Admitted,
+}
+
 /// The decision about a call.
 enum Step {
     Admit(Admission),
-    /// Query the store; the value is what was admitted before the query.
-    Count(Sums),
+    /// Query the store.
+    Count(Query),
     /// Another call may be reading the first figure: take the turn, then decide again.
     Wait(Arc<AsyncMutex<()>>),
     Refuse(QuotaError),
@@ -139,18 +147,21 @@ impl Quotas {
     ) -> Result<Admission, QuotaError> {
         self.enter(store.epoch());
         let mut turn = None;
-        let then = loop {
+        let query = loop {
             match self.step(workspace, added, turn.is_some()) {
                 Step::Admit(admission) => return Ok(admission),
                 Step::Refuse(error) => return Err(error),
                 Step::Wait(first) => turn = Some(first.lock_owned().await),
-                Step::Count(then) => break then,
+                Step::Count(query) => break query,
             }
         };
         let quota = store.workspace_quota(workspace).await?;
         let mut known = self.known();
         let known = known.entry(workspace).or_default();
-        known.counted = Some(Counted { quota, then });
+        known.counted = Some(Counted {
+            quota,
+            then: query.then,
+        });
         known.check(added)?;
         Ok(known.admitted.begin(added))
     }
@@ -194,7 +205,7 @@ impl Quotas {
     fn step(&self, workspace: WorkspaceId, added: Usage, has_turn: bool) -> Step {
         let mut all = self.known();
         if all.len() >= WORKSPACES_MAX && !all.contains_key(&workspace) {
-            all.clear();
+            all.retain(|_, known| known.is_in_use());
         }
         let known = all.entry(workspace).or_default();
         let Some(counted) = known.counted else {
@@ -217,12 +228,15 @@ impl Quotas {
         Step::Count(known.begin_query())
     }
 
-    /// Forgets the figures of another epoch.
+    /// Forgets the figures of another epoch. What is in flight stays counted.
     fn enter(&self, epoch: Option<EpochId>) {
         let mut entered = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
         if *entered != epoch {
             *entered = epoch;
-            self.known().clear();
+            self.known().retain(|_, known| {
+                known.counted = None;
+                known.is_in_use()
+            });
         }
     }
 
@@ -233,9 +247,17 @@ impl Quotas {
 
 impl KnownQuota {
     /// Notes that a query of the store begins; the others use the known figure meanwhile.
-    fn begin_query(&mut self) -> Sums {
+    fn begin_query(&mut self) -> Query {
         self.counted_at = Some(Instant::now());
-        self.admitted.sums()
+        Query {
+            then: self.admitted.sums(),
+            admitted: self.admitted.clone(),
+        }
+    }
+
+    /// Whether a call of the workspace is in flight or asks the store.
+    fn is_in_use(&self) -> bool {
+        self.admitted.is_in_use() || Arc::strong_count(&self.first) > 1
     }
 
     /// Returns the limits, and what is used of them; none if the workspace does not exist.

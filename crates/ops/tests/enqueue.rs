@@ -75,7 +75,7 @@ impl TestStore {
         publish(
             &*self.store,
             &ParamsSchemas::default(),
-            &new,
+            new,
             &leasehold_store::Actor::Local,
         )
         .await

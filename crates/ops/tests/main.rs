@@ -8,3 +8,4 @@ mod job;
 mod job_quota;
 mod params_schema;
 mod quota;
+mod serving_thread;

@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use leasehold_api::Code;
 use leasehold_core::json;
 use leasehold_core::limits::{GRAPH_MAX_MEMORY_BYTES, JOB_MAX_BATCH};
+use leasehold_store::run_off_thread;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Track;
@@ -20,8 +21,8 @@ use serde_path_to_error::Track;
 /// An ordinary JSON body, or a JSON response.
 pub(crate) struct Json<T>(pub(crate) T);
 
-/// Size in bytes from which a body is parsed on a blocking thread.
-const BLOCKING_PARSE_MIN: usize = 256 * 1024;
+/// What is named in an error if reading a body was interrupted.
+const READ_BODY: &str = "read_body";
 
 /// Items above which a batch is not parsed.
 const BATCH_PARSE_MAX_ITEMS: usize = 2 * JOB_MAX_BATCH;
@@ -59,7 +60,9 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for GraphJson<T> {
 
     async fn from_request(request: Request, state: &State) -> ApiResult<Self> {
         let body = ReceivedBody::receive(request, state, state.options.batch_max_bytes).await?;
-        let memory = json::tree_bytes(&body.bytes);
+        let bytes = body.bytes.clone();
+        let count = move || Ok(json::tree_bytes(&bytes));
+        let memory = run_off_thread(READ_BODY, body.bytes.len(), count).await?;
         if memory > GRAPH_MAX_MEMORY_BYTES {
             let detail = format!(
                 "takes about {memory} bytes in memory, of {GRAPH_MAX_MEMORY_BYTES} allowed; use fewer small objects and arrays"
@@ -139,17 +142,7 @@ impl ReceivedBody {
 
     async fn parse_with<T: Send + 'static>(self, parse: fn(&[u8]) -> ApiResult<T>) -> ApiResult<T> {
         let bytes = self.bytes;
-        if bytes.len() < BLOCKING_PARSE_MIN {
-            return parse(&bytes);
-        }
-        // Parsing takes long enough to delay other tasks on this thread.
-        let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
-        parsed.unwrap_or_else(|_| {
-            Err(ApiError::new(
-                Code::Internal,
-                "parsing the body was interrupted",
-            ))
-        })
+        run_off_thread(READ_BODY, bytes.len(), move || Ok(parse(&bytes))).await?
     }
 }
 

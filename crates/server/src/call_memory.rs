@@ -80,6 +80,21 @@ impl CallMemory {
         drop(self.lock().replace(reservation));
     }
 
+    /// Reserves memory for a response of up to this size, unless the share of the caller or the budget is used up. What was reserved is kept if it suffices.
+    pub(crate) fn try_reserve(&self, bytes: usize) -> bool {
+        let bytes = bytes.min(self.0.budget.max());
+        let mut reserved = self.lock();
+        if reserved.as_ref().is_some_and(|held| held.bytes() >= bytes) {
+            return true;
+        }
+        let mut reservation = self.0.budget.reservation(self.0.owner);
+        let is_reserved = reservation.try_grow(bytes).is_ok();
+        if is_reserved {
+            *reserved = Some(reservation);
+        }
+        is_reserved
+    }
+
     /// Lends the reserved memory, so that it stays reserved even if the call ends.
     pub(crate) fn lend(self) -> LentMemory {
         let reservation = self.lock().take();

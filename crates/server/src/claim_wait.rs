@@ -3,7 +3,8 @@
 //!
 //! A claim tries at once. If it found nothing and may wait, it joins the waiters of its queue. The first waiter (the leader) arms the notification, tries to
 //! claim, and sleeps until a notification arrives, the next job becomes due or its wait is over; the others sleep behind it and cost the store nothing. When
-//! the leader leaves, with or without jobs, the next waiter becomes the leader and tries at once. So a notification costs one claim per queue with waiters,
+//! the leader leaves, with or without jobs, the next waiter becomes the leader and tries at once. A leader that finds no memory for a response leaves too,
+//! and waits for it: a caller that does not read its responses delays no other. So a notification costs one claim per queue with waiters,
 //! however many wait, and jobs for many waiters are claimed one claim after the other, which is how the store serves the claims of a queue anyway.
 
 use crate::call_memory::CallMemory;
@@ -137,23 +138,62 @@ pub(crate) async fn claim(
     }
 }
 
-/// Waits to become the leader, then for jobs. Returns `None` if there were none in time.
+/// Waits for jobs, most of the time as the leader or to become it. Returns `None` if there were none in time.
 async fn wait_for_jobs(
     store: &Arc<dyn Store>,
     waiter: &Waiter<'_>,
     claim: &JobClaim,
     until: Instant,
 ) -> Result<Option<ClaimGuard>> {
+    loop {
+        match lead(store, waiter, claim, until).await? {
+            Led::Claimed(guard) => return Ok(Some(guard)),
+            Led::TimedOut => return Ok(None),
+            // The caller or all callers have many responses unread. That may last, so others lead meanwhile.
+            Led::NoMemory(memory) => {
+                let reserved = timeout_at(until, memory.wait(max_bytes(claim))).await;
+                if reserved.is_err() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+/// How a claim stopped to lead the waiters of its queue.
+enum Led {
+    Claimed(ClaimGuard),
+    /// The wait of the claim is over.
+    TimedOut,
+    /// There may be jobs, but this memory has no room for a response with them.
+    NoMemory(CallMemory),
+}
+
+/// Waits to become the leader, then for jobs. The leader waits for nothing else: the claims of other callers wait behind it.
+async fn lead(
+    store: &Arc<dyn Store>,
+    waiter: &Waiter<'_>,
+    claim: &JobClaim,
+    until: Instant,
+) -> Result<Led> {
+    let memory = CallMemory::current();
+    let without_memory = || {
+        let memory = memory.as_ref()?;
+        (!memory.try_reserve(max_bytes(claim))).then(|| Led::NoMemory(memory.clone()))
+    };
     let _leader = match waiter.leader.try_lock() {
         Ok(leader) => leader,
         Err(_) => {
             let Ok(leader) = timeout_at(until, waiter.leader.lock()).await else {
-                return Ok(None);
+                return Ok(Led::TimedOut);
             };
+            if let Some(given_up) = without_memory() {
+                return Ok(given_up);
+            }
             // The previous leader may have left jobs.
-            let guard = try_claim(store, waiter.waiters, claim).await?;
+            let guard = claim_within_memory(store, waiter.waiters, claim).await?;
             if !guard.claimed.jobs.is_empty() {
-                return Ok(Some(guard));
+                return Ok(Led::Claimed(guard));
             }
             leader
         }
@@ -168,9 +208,12 @@ async fn wait_for_jobs(
         // If arming fails, the claim fails too or finds the jobs anyway.
         let armed = store.clone();
         let _ = call_task::run(async move { armed.job_notification_arm().await }).await;
-        let guard = try_claim(store, waiter.waiters, claim).await?;
+        if let Some(given_up) = without_memory() {
+            return Ok(given_up);
+        }
+        let guard = claim_within_memory(store, waiter.waiters, claim).await?;
         if !guard.claimed.jobs.is_empty() {
-            return Ok(Some(guard));
+            return Ok(Led::Claimed(guard));
         }
         let asleep = Instant::now();
         let due = guard.claimed.next_due_in.unwrap_or(POLL_INTERVAL);
@@ -188,24 +231,32 @@ async fn wait_for_jobs(
             empty_polls.saturating_add(1)
         };
     }
-    Ok(None)
+    Ok(Led::TimedOut)
 }
 
-/// Claims once, after the response has memory for the jobs. An empty claim releases the memory.
+/// Claims once, after the response has memory for the jobs.
 async fn try_claim(
     store: &Arc<dyn Store>,
     waiters: &ClaimWaiters,
     claim: &JobClaim,
 ) -> Result<ClaimGuard> {
-    let memory = CallMemory::current();
-    if let Some(memory) = &memory {
+    if let Some(memory) = CallMemory::current() {
         memory.wait(max_bytes(claim)).await;
     }
+    claim_within_memory(store, waiters, claim).await
+}
+
+/// Claims once, with the memory that is reserved for the response. An empty claim releases the memory.
+async fn claim_within_memory(
+    store: &Arc<dyn Store>,
+    waiters: &ClaimWaiters,
+    claim: &JobClaim,
+) -> Result<ClaimGuard> {
     let guard = run_claim(store, waiters, claim).await;
     let has_jobs = guard
         .as_ref()
         .is_ok_and(|guard| !guard.claimed.jobs.is_empty());
-    if let Some(memory) = memory.filter(|_| !has_jobs) {
+    if let Some(memory) = CallMemory::current().filter(|_| !has_jobs) {
         memory.release();
     }
     guard

@@ -60,6 +60,11 @@ impl MemoryBudget {
         }
     }
 
+    /// Returns its size.
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+
     fn in_use(&self) -> MutexGuard<'_, InUse> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -155,12 +155,14 @@ SELECT detach FROM {schema}.leasehold_event_tables();
 -- The row with the highest id is the current one.
 -- events_from: events with lower ids are folded.
 -- position: events visible in this snapshot are folded into workspace_turn. round_from: no ready workspace has a lower turn.
+-- folded_at: the figures of the workspaces are at least as new. A fold that finds nothing writes no row.
 -- parked: workspaces whose turn row was locked; the next fold handles them.
 -- Each fold inserts a new row instead of updating, so that an index scan finds the current row in one step even while an old
 -- snapshot keeps dead ones.
 CREATE TABLE {schema}.request_fold (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     position pg_snapshot NOT NULL,
+    folded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     round_from bigint NOT NULL,
     events_from bigint NOT NULL DEFAULT 0,
     parked uuid[] NOT NULL DEFAULT '{}',

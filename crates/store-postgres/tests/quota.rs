@@ -1,6 +1,6 @@
 //! Quotas in PostgreSQL: the SQL function enforces them without waiting for other transactions, and the figures can be recomputed.
 
-use crate::support;
+use crate::{explain, support};
 
 use leasehold_core::limits::REQUEST_OVERHEAD_BYTES;
 use leasehold_core::{ExecutionEnd, Usage, WorkspaceId};
@@ -10,9 +10,10 @@ use leasehold_store::workspace::WorkspaceChange;
 use leasehold_store_conformance::graph_factory::graph;
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_testbed::binding;
-use leasehold_testkit::TestDatabase;
+use leasehold_testkit::{TestDatabase, eventually};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use support::raw::{connect, rejected_by};
 use tokio_postgres::{Client, Row};
 
@@ -20,8 +21,13 @@ const ENQUEUE: &str = include_str!("sql/enqueue.sql");
 const ENQUEUE_KEY: &str = include_str!("sql/enqueue_key.sql");
 const WITH_OPTIONS: &str = include_str!("sql/enqueue_with_options.sql");
 const ALIVE: &str = include_str!("sql/instance_alive.sql");
+const LONG_AGO: &str = include_str!("sql/fold_long_ago.sql");
+const LOCK_TURN: &str = include_str!("sql/turn_lock.sql");
+const EXPLAIN: &str = include_str!("sql/enqueue_explain.sql");
 const REBUILD: &str = include_str!("sql/rebuild.sql");
 const BEGIN: &str = include_str!("sql/begin_without_waiting.sql");
+
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn fixture() -> (Fixture, TestDatabase) {
     let database = support::database().await;
@@ -51,6 +57,14 @@ async fn enqueue(
     client.query_one(ENQUEUE, &[&ids.0, &ids.1, &params]).await
 }
 
+/// Folds now, or lets the last fold be long ago.
+async fn fold(f: &Fixture, client: &Client, long_ago: bool) {
+    f.store.request_promote_due().await.unwrap();
+    if long_ago {
+        client.execute(LONG_AGO, &[]).await.unwrap();
+    }
+}
+
 async fn used(f: &Fixture, workspace: WorkspaceId) -> Usage {
     let quota = f.store.workspace_quota(workspace).await.unwrap();
     quota.unwrap().used
@@ -62,10 +76,7 @@ async fn sql_function_refuses_what_exceeds_a_quota() {
     let client = connect(&database).await;
     let params = json!("x".repeat(998));
     let one = 1_000 + REQUEST_OVERHEAD_BYTES;
-    for alive in [false, true] {
-        if alive {
-            client.execute(ALIVE, &[]).await.unwrap();
-        }
+    for long_ago in [false, true] {
         let few = limited(&f, Some(2), None).await;
         let small = limited(&f, None, Some(2 * one + 10)).await;
         for (workspace, constraint) in [
@@ -75,9 +86,10 @@ async fn sql_function_refuses_what_exceeds_a_quota() {
             for _ in 0..2 {
                 enqueue(&client, workspace, params.clone()).await.unwrap();
             }
-            // With a server the folded figure counts; without one the unfolded events do.
-            if alive {
-                f.store.request_promote_due().await.unwrap();
+            // The figure may be a second old; after that the unfolded events count.
+            match long_ago {
+                false => fold(&f, &client, false).await,
+                true => drop(client.execute(LONG_AGO, &[]).await.unwrap()),
             }
             let refused = enqueue(&client, workspace, params.clone()).await;
             let error = refused.as_ref().unwrap_err().as_db_error().unwrap();
@@ -100,12 +112,10 @@ async fn sql_function_refuses_what_exceeds_a_quota() {
 async fn rows_of_the_own_transaction_count_until_a_savepoint_takes_them_back() {
     let (f, database) = fixture().await;
     let client = connect(&database).await;
-    for alive in [false, true] {
-        if alive {
-            client.execute(ALIVE, &[]).await.unwrap();
-        }
+    for long_ago in [false, true] {
         let workspace = limited(&f, Some(3), None).await;
         let other = limited(&f, Some(1), None).await;
+        fold(&f, &client, long_ago).await;
         let run = async |text: &str| client.batch_execute(text).await.unwrap();
         let add = async |to: &TestWorkspace| enqueue(&client, to, json!(1)).await;
         run("BEGIN").await;
@@ -137,7 +147,6 @@ async fn open_transactions_do_not_wait_and_exceed_the_quota_by_what_is_in_flight
     let (f, database) = fixture().await;
     let workspace = limited(&f, Some(3), None).await;
     let (first, second) = (connect(&database).await, connect(&database).await);
-    first.execute(ALIVE, &[]).await.unwrap();
     for client in [&first, &second] {
         client.batch_execute(BEGIN).await.unwrap();
         for _ in 0..2 {
@@ -154,15 +163,97 @@ async fn open_transactions_do_not_wait_and_exceed_the_quota_by_what_is_in_flight
     assert_eq!(rejected_by(refused), "workspace_max_pending");
 }
 
+/// No dispatcher claims, and the server's folder waits longer and longer while nothing happens: nothing is folded when the calls begin.
+#[tokio::test]
+async fn single_transactions_stop_at_the_quota_after_an_idle_time() {
+    let (f, database) = fixture().await;
+    let workspace = limited(&f, Some(5), None).await;
+    let clients = [connect(&database).await, connect(&database).await];
+    clients[0].execute(ALIVE, &[]).await.unwrap();
+    fold(&f, &clients[0], true).await;
+    for turn in 0..5 {
+        let client = &clients[turn % 2];
+        enqueue(client, &workspace, json!(1)).await.unwrap();
+    }
+    for client in &clients {
+        let refused = enqueue(client, &workspace, json!(1)).await;
+        assert_eq!(rejected_by(refused), "workspace_max_pending");
+    }
+    // What others commit during a long transaction counts for its next calls.
+    let other = limited(&f, Some(4), None).await;
+    clients[0].batch_execute("BEGIN").await.unwrap();
+    enqueue(&clients[0], &other, json!(1)).await.unwrap();
+    for _ in 0..3 {
+        enqueue(&clients[1], &other, json!(1)).await.unwrap();
+    }
+    let refused = eventually(TIMEOUT, async || {
+        clients[0].batch_execute("SAVEPOINT a").await.unwrap();
+        let added = enqueue(&clients[0], &other, json!(1)).await;
+        clients[0].batch_execute("ROLLBACK TO a").await.unwrap();
+        added.is_err_and(|error| error.code().is_some_and(|code| code.code() == "53400"))
+    });
+    assert!(
+        refused.await,
+        "the transaction does not see what others added"
+    );
+}
+
+/// A fold does not wait for the row of a workspace, so its changes stay unfolded while the row is locked.
+#[tokio::test]
+async fn requests_count_while_the_row_of_their_workspace_is_locked() {
+    let (f, database) = fixture().await;
+    let workspace = limited(&f, Some(2), None).await;
+    let (client, locker) = (connect(&database).await, connect(&database).await);
+    client.execute(ALIVE, &[]).await.unwrap();
+    locker.batch_execute("BEGIN").await.unwrap();
+    let locked = locker.query(LOCK_TURN, &[&workspace.workspace.0]).await;
+    assert_eq!(locked.unwrap().len(), 1);
+    for _ in 0..2 {
+        enqueue(&client, &workspace, json!(1)).await.unwrap();
+    }
+    fold(&f, &client, false).await;
+    let refused = enqueue(&client, &workspace, json!(1)).await;
+    assert_eq!(rejected_by(refused), "workspace_max_pending");
+}
+
+/// Prints what a call costs, and after requests that no fold has seen.
+#[tokio::test]
+async fn call_reads_few_buffers_after_a_fold() {
+    let (f, database) = fixture().await;
+    let client = connect(&database).await;
+    client.execute(ALIVE, &[]).await.unwrap();
+    let workspace = f.workspace(1).await;
+    let ids = (workspace.workspace.0, workspace.definition.0);
+    let cost = async || {
+        let answer = client.query_one(EXPLAIN, &[&ids.0, &ids.1]).await.unwrap();
+        explain::read(&answer.get(0)).buffers
+    };
+    // The first calls of a connection also read the catalog.
+    for _ in 0..7 {
+        cost().await;
+    }
+    fold(&f, &client, false).await;
+    let fresh = cost().await;
+    fold(&f, &client, true).await;
+    let idle = cost().await;
+    println!("buffers of a call: {fresh} after a fold, {idle} long after it");
+    for _ in 0..500 {
+        enqueue(&client, &workspace, json!(1)).await.unwrap();
+    }
+    let unfolded = cost().await;
+    fold(&f, &client, false).await;
+    let folded = cost().await;
+    println!("after 500 more: {unfolded} while they are unfolded, {folded} after a fold");
+    assert!(folded <= fresh + 10, "{fresh} {folded}");
+    assert!(idle <= fresh + 10, "{fresh} {idle}");
+}
+
 #[tokio::test]
 async fn held_key_is_answered_while_the_quota_is_used_up() {
     let (f, database) = fixture().await;
     let client = connect(&database).await;
     let one = 1 + REQUEST_OVERHEAD_BYTES;
-    for alive in [false, true] {
-        if alive {
-            client.execute(ALIVE, &[]).await.unwrap();
-        }
+    for long_ago in [false, true] {
         let few = limited(&f, Some(1), None).await;
         let small = limited(&f, None, Some(one)).await;
         for (workspace, constraint) in [
@@ -177,8 +268,8 @@ async fn held_key_is_answered_while_the_quota_is_used_up() {
                 row.map(|row| row.get::<_, uuid::Uuid>("id"))
             };
             let first = keyed("k").await.unwrap();
-            f.store.request_promote_due().await.unwrap();
-            assert_eq!(keyed("k").await.unwrap(), first, "{alive} {constraint}");
+            fold(&f, &client, long_ago).await;
+            assert_eq!(keyed("k").await.unwrap(), first, "{long_ago} {constraint}");
             assert_eq!(rejected_by(keyed("other").await), constraint);
         }
     }

@@ -8,17 +8,17 @@ use crate::workers::WorkerPool;
 use leasehold_client::Client;
 use leasehold_client::api::definition::{NewDefinition, NewVersion};
 use leasehold_client::api::job::ClaimOptions;
-use leasehold_client::api::request::{NewRequest, NewRequests, Request};
-use leasehold_client::api::workspace::NewWorkspace;
+use leasehold_client::api::request::{CancelOptions, NewRequest, NewRequests, Request};
+use leasehold_client::api::workspace::{NewWorkspace, WorkspaceChange};
 use leasehold_core::{
-    DefinitionId, FailureReason, Plan, RequestId, RequestStatus, Timestamp, VersionBody,
-    WorkspaceId,
+    DefinitionId, FailureReason, Plan, RequestId, RequestStatus, VersionBody, WorkspaceId,
 };
-use leasehold_crash_marker::{CLAIM_FAILPOINT_VARIABLE, FAILPOINT_VARIABLE};
+use leasehold_crash_marker::{
+    BLOCK_FAILPOINT_VARIABLE, BLOCKED, CLAIM_FAILPOINT_VARIABLE, FAILPOINT_VARIABLE,
+};
 use leasehold_testkit::{TestPostgres, eventually, temp_dir};
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::time::Duration;
 
 /// In the params of the request that crashes the server.
 const PLANTED: &str = "planted-to-crash";
@@ -132,6 +132,22 @@ impl FlowWorkspace {
         };
         let enqueued = self.client.request_enqueue_many(self.workspace, &requests);
         enqueued.await.unwrap()[count / 2].id
+    }
+
+    /// Enqueues a request that goes before all others, and lets one more run.
+    async fn enqueue_next(&self, note: &str, limit: u32) {
+        let request = NewRequest {
+            priority: 100,
+            ..NewRequest::new(self.definition, json!({"note": note}))
+        };
+        let enqueued = self.client.request_enqueue(self.workspace, &request);
+        enqueued.await.unwrap();
+        let change = WorkspaceChange {
+            max_concurrent_executions: Some(Some(limit)),
+            ..WorkspaceChange::default()
+        };
+        let changed = self.client.workspace_update(self.workspace, &change);
+        changed.await.unwrap();
     }
 
     async fn get(&self, request: RequestId) -> Option<Request> {
@@ -355,44 +371,70 @@ async fn two_servers_count_crashes_together() {
     assert_eq!(request.failure_reason, Some(FailureReason::Poisoned.into()));
 }
 
-/// Fifty requests in every status, a server that is killed three times: all complete.
+/// Fifty requests in every status, a server that is killed three times in a row while it computes the input of one of them: all complete that were not
+/// cancelled. Two of the kills hit the same input, the second time while it is computed alone.
 async fn kill_three_times(store: &str) {
     const REQUESTS: u64 = 50;
+    const LIMIT: u32 = 20;
     let mut server = Server::new(store);
     server.start(None);
-    let target = FlowWorkspace::create(&server, tasks(), 20).await;
+    let target = FlowWorkspace::create(&server, tasks(), LIMIT).await;
     let worker_key = flow::worker_key(&target.client).await;
-    let later = Timestamp::now() + Duration::from_secs(3);
-    let requests = (0..REQUESTS).map(|at| NewRequest {
-        run_at: (at % 5 == 0).then_some(later),
-        ..NewRequest::new(target.definition, json!({"number": at}))
-    });
-    let requests = NewRequests {
-        requests: requests.collect(),
-    };
-    let enqueued = target
-        .client
-        .request_enqueue_many(target.workspace, &requests);
-    assert_eq!(enqueued.await.unwrap().len() as u64, REQUESTS);
+    let requests = (0..REQUESTS)
+        .map(|at| NewRequest::new(target.definition, json!({"number": at})))
+        .collect();
+    let (client, requests) = (&target.client, NewRequests { requests });
+    let enqueued = client.request_enqueue_many(target.workspace, &requests);
+    let enqueued = enqueued.await.unwrap();
+    assert_eq!(enqueued.len() as u64, REQUESTS);
+    let cancelled = enqueued[enqueued.len() - 1].id;
+    let options = CancelOptions { force: false };
+    let ended = client.request_cancel(target.workspace, cancelled, options);
+    ended.await.unwrap();
+    let mut pool = WorkerPool::new(server.url(), &worker_key);
     target
-        .until("as many run as may", |[pending, _, dispatched, _, _]| {
-            (pending, dispatched) == (REQUESTS - 20, 20)
+        .until("one completes", |[_, _, _, completed, _]| completed > 0)
+        .await;
+    pool.stop().await;
+    target
+        .until("as many run as may", |[_, _, dispatched, _, _]| {
+            dispatched == u64::from(LIMIT)
         })
         .await;
-    let mut pool = WorkerPool::new(server.url(), &worker_key);
-    for round in 1..=3 {
-        // Counted from the beginning: a slow machine may already have done more.
-        pool.until_done(7 * round).await;
+    server.stop();
+
+    // The held request waits for its slot until it is the next one.
+    for (held, limit) in [
+        ("held-1", Some(LIMIT + 1)),
+        ("held-1", None),
+        ("held-2", Some(LIMIT + 2)),
+    ] {
+        server.spawn(&[(BLOCK_FAILPOINT_VARIABLE, held)]);
+        if let Some(limit) = limit {
+            server.until_running();
+            target.enqueue_next(held, limit).await;
+        }
+        server.until_line(BLOCKED);
         server.kill();
-        server.start(None);
+        let store = assertions::open(store).await;
+        let counts = store.request_counts(target.workspace).await.unwrap();
+        assert!(counts.pending > 0 && counts.dispatched > 0, "{counts:?}");
+        assert!(counts.claimed > 0 && counts.completed > 0, "{counts:?}");
+        assert_eq!(counts.failed, 1, "{counts:?}");
     }
+    server.start(None);
+    let mut pool = WorkerPool::new(server.url(), &worker_key);
     target
-        .until("all complete", |[_, _, _, completed, _]| {
-            completed == REQUESTS
+        .until("all complete", |[_, _, _, completed, failed]| {
+            (completed, failed) == (REQUESTS + 1, 1)
         })
         .await;
     let letters = target.client.dead_letter_list(target.workspace, None, None);
-    assert!(letters.all().await.unwrap().is_empty());
+    let letters = letters.all().await.unwrap();
+    assert_eq!(letters.len(), 1);
+    let reason = letters[0].failure_reason.clone();
+    assert_eq!(letters[0].id, cancelled);
+    assert_eq!(reason, Some(FailureReason::Cancelled.into()));
     pool.stop().await;
     server.stop();
 }

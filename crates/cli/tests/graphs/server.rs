@@ -86,8 +86,13 @@ impl Server {
 
     /// Waits until the API is served.
     pub(crate) fn until_running(&mut self) {
+        self.until_line(RUNNING);
+    }
+
+    /// Waits until it has printed a line with this text.
+    pub(crate) fn until_line(&mut self, text: &str) {
         let process = self.process();
-        block_in_place(|| process.wait_for_line(TIMEOUT, |line| line.contains(RUNNING)));
+        block_in_place(|| process.wait_for_line(TIMEOUT, |line| line.contains(text)));
     }
 
     pub(crate) fn is_running(&mut self) -> bool {

@@ -4,6 +4,7 @@ mod compute;
 mod expected;
 mod prepare;
 mod reads;
+mod tasks;
 mod worker;
 
 use crate::tenant::Tenant;
@@ -52,6 +53,12 @@ pub(crate) enum Attack {
     BulkRedrive,
     /// A worker key that stores jobs of 250 KiB beyond its quota, and claims a thousand of them.
     LargeJobs,
+    /// Graphs and schemas of 14 MiB, which are refused only after they were parsed.
+    LargePublish,
+    /// Calls that finish jobs with results of 4 MiB, in a full run 15 MiB, that consist of tiny objects.
+    LargeFinish,
+    /// Graphs whose last node reads many outputs of 250 KiB.
+    FanIn,
     /// Reports of ended executions with invented ids.
     EndReports,
     /// Reads of a graph while the engine does not answer.
@@ -59,7 +66,7 @@ pub(crate) enum Attack {
 }
 
 /// All attacks on a server whose engine runs.
-pub(crate) const ALL: [Attack; 17] = [
+pub(crate) const ALL: [Attack; 20] = [
     // First: the server has ten seconds to disconnect the peers while the other attacks run.
     Attack::UnreadResponses,
     Attack::DoublingSchema,
@@ -77,6 +84,9 @@ pub(crate) const ALL: [Attack; 17] = [
     Attack::OldChanges,
     Attack::BulkRedrive,
     Attack::LargeJobs,
+    Attack::LargePublish,
+    Attack::LargeFinish,
+    Attack::FanIn,
     Attack::EndReports,
 ];
 
@@ -196,6 +206,9 @@ async fn run_once(attack: Attack, attacker: &Attacker, record: &mut Record) {
         Attack::OldChanges => reads::read_old_changes(attacker, record).await,
         Attack::BulkRedrive => worker::redrive_all(attacker, record).await,
         Attack::LargeJobs => worker::store_and_claim_jobs(attacker, record).await,
+        Attack::LargePublish => compute::publish_large(attacker, record).await,
+        Attack::LargeFinish => tasks::finish_large_jobs(attacker, record).await,
+        Attack::FanIn => tasks::run_fan_in(attacker, record).await,
         Attack::EndReports => worker::report_ends(attacker, record).await,
         Attack::GraphReads => reads::read_graphs(attacker, record).await,
     }

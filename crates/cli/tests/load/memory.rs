@@ -111,6 +111,8 @@ fn calls(target: &LoadTarget) -> Vec<MeasuredCall> {
         status: 201,
         schema: false,
     });
+    calls.push(keyed_batch(target, objects));
+    calls.push(finished_jobs(objects));
     let tiny = [ENQUEUE_MAX_REQUESTS / 10, ENQUEUE_MAX_REQUESTS];
     calls.push(MeasuredCall {
         name: "batch of tiny requests".to_owned(),
@@ -137,6 +139,44 @@ fn calls(target: &LoadTarget) -> Vec<MeasuredCall> {
         schema: false,
     });
     calls
+}
+
+fn keyed_batch(target: &LoadTarget, params: &str) -> MeasuredCall {
+    let definition = &target.definition;
+    let entry = |number: usize| {
+        format!(
+            r#"{{"definition":"{definition}","idempotency_key":"k{number}","params":{params}}}"#
+        )
+    };
+    let keyed = |count: usize| {
+        let entries: Vec<String> = (0..count).map(entry).collect();
+        format!(r#"{{"requests":[{}]}}"#, entries.join(","))
+    };
+    MeasuredCall {
+        name: "batch of requests with keys, tiny objects".to_owned(),
+        path: format!("{}/batch", target.requests()),
+        bodies: batch_sizes().map(keyed),
+        entries: batch_sizes(),
+        status: 200,
+        schema: false,
+    }
+}
+
+/// A call whose leases are lost, which is decided after its results were read.
+fn finished_jobs(result: &str) -> MeasuredCall {
+    let finish = format!(r#"{{"id":1,"token":1,"outcome":"completed","result":{result}}}"#);
+    let finishes = |count: usize| {
+        let entries = vec![finish.as_str(); count].join(",");
+        format!(r#"{{"worker":"w","finishes":[{entries}]}}"#)
+    };
+    MeasuredCall {
+        name: "finished jobs, tiny objects".to_owned(),
+        path: "/v1/jobs/finish".to_owned(),
+        bodies: batch_sizes().map(finishes),
+        entries: batch_sizes(),
+        status: 200,
+        schema: false,
+    }
 }
 
 /// The memory of a call.

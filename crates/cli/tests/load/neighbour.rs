@@ -15,10 +15,12 @@ use tokio::time::interval;
 /// Between two reads of a running request.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The longest call of the tenant beside an attack.
-pub(crate) const CALL_MAX: Duration = Duration::from_secs(2);
-/// What 99 of 100 calls may take without an attack. A machine on which they take longer is too slow to tell what an attack does.
+/// The longest call of the tenant beside an attack, on a machine that does nothing else.
+const CALL_MAX: Duration = Duration::from_secs(2);
+/// What 99 of 100 calls take at most without an attack on such a machine. On a loaded one, limits are longer in proportion.
 const QUIET_P99_MAX: Duration = Duration::from_millis(250);
+/// The largest factor: a call that waits for another one's deadline must still be too long. A machine that is slower cannot tell what an attack does.
+const LOAD_MAX: f64 = 4.0;
 
 /// What the tenant measured.
 #[derive(Default)]
@@ -40,9 +42,23 @@ impl Measured {
         sorted.get(index).copied().unwrap_or_default()
     }
 
-    /// Asserts that no call took longer than [`CALL_MAX`].
-    pub(crate) fn assert_short(&self, beside: &str) {
-        assert!(self.slowest() <= CALL_MAX, "beside {beside}: {self}");
+    /// How much longer than usual these calls took without an attack, because other programs use the machine: 1 or more.
+    fn load(&self) -> f64 {
+        (self.p99().as_secs_f64() / QUIET_P99_MAX.as_secs_f64()).max(1.0)
+    }
+
+    /// Returns a limit of time for a machine on which the calls without an attack were these.
+    pub(crate) fn allowed(&self, limit: Duration) -> Duration {
+        limit.mul_f64(self.load().min(LOAD_MAX))
+    }
+
+    /// Asserts that no call took longer than two seconds, or in proportion to the calls without an attack on a loaded machine.
+    pub(crate) fn assert_short(&self, quiet: &Self, beside: &str) {
+        let allowed = quiet.allowed(CALL_MAX);
+        assert!(
+            self.slowest() <= allowed,
+            "beside {beside}: {self}; allowed {allowed:.1?} (without an attack: {quiet})"
+        );
     }
 }
 
@@ -125,21 +141,23 @@ impl Working {
         Neighbour { stop, task }
     }
 
-    /// Measures its calls without an attack: the value that each attack is compared with. A machine that is too slow gets a second chance.
+    /// Measures its calls without an attack: the value that each attack is compared with. A loaded machine is measured twice.
     pub(crate) async fn measure_quiet(&self, time: Duration) -> Measured {
         let mut measured = Measured::default();
         for _ in 0..2 {
             measured = self.measure_beside(pause(time)).await.0;
             println!("no attack: {measured}");
-            if measured.p99() <= QUIET_P99_MAX {
+            if measured.load() <= 1.0 {
                 return measured;
             }
         }
-        panic!(
+        assert!(
+            measured.load() <= LOAD_MAX,
             "this machine is too slow, or busy with something else: without an attack 99 of 100 calls took up to {:.0?}, \
-             more than {QUIET_P99_MAX:?}, twice in a row; repeat the test alone",
+             more than {LOAD_MAX} times {QUIET_P99_MAX:?}, twice in a row; repeat the test alone",
             measured.p99()
         );
+        measured
     }
 
     /// Measures its calls while something else runs.

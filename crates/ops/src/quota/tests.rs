@@ -55,3 +55,20 @@ async fn part_that_fits_is_admitted_and_counts_while_it_is_held() {
     let unknown = quotas.admit_part(&store, fresh_id(), usage(7, 7)).await;
     assert_eq!(unknown.unwrap().usage(), usage(7, 7), "the store decides");
 }
+
+#[tokio::test]
+async fn requests_in_flight_count_while_many_other_workspaces_are_used() {
+    let store = SqliteStore::open_in_memory(&SqliteOptions::default()).unwrap();
+    store.schema_migrate().await.unwrap();
+    let quotas = Quotas::default();
+    let id = workspace(&store, 5, 1_000).await;
+    let in_flight = quotas.admit(&store, id, usage(4, 100)).await.unwrap();
+    for _ in 1..WORKSPACES_MAX {
+        quotas.known().entry(fresh_id()).or_default();
+    }
+    let other = quotas.admit(&store, fresh_id(), usage(1, 1)).await;
+    drop(other.unwrap());
+    assert_eq!(quotas.known().len(), 2, "the idle ones are forgotten");
+    assert!(quotas.admit(&store, id, usage(2, 0)).await.is_err());
+    drop(in_flight);
+}

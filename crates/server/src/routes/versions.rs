@@ -105,7 +105,7 @@ async fn publish(
     };
     call_memory::reserve(GRAPH_MAX_BYTES + SCHEMA_MAX_BYTES).await?;
     let schemas = state.enqueuer.schemas();
-    let published = ops::publish(&*state.store, schemas, &new, &caller.actor()).await?;
+    let published = ops::publish(&*state.store, schemas, new, &caller.actor()).await?;
     Ok((StatusCode::CREATED, to_json(&published)?))
 }
 

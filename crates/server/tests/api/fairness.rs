@@ -204,6 +204,59 @@ async fn long_polls_of_one_key_keep_no_other_from_waiting_or_listing() {
     }
 }
 
+/// A claim needs memory for its response. The first waiter of a queue polls for all, and must not wait for memory that its own key uses up.
+#[tokio::test]
+async fn waiting_claim_without_memory_keeps_no_other_from_the_jobs() {
+    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
+        let mut backend = TestBackend::new(on).await;
+        let (_switch, hanging) = hanging(&mut backend, "job_list", true);
+        let options = ServerOptions {
+            responses_max_bytes: 40 * 1024 * 1024,
+            ..ServerOptions::default()
+        };
+        let setup = ServerSetup {
+            options,
+            ..ServerSetup::default()
+        };
+        let server = Arc::new(TestServer::over(backend, setup).await);
+        let key = KeyScope::Worker {
+            queues: vec!["shared".to_owned()],
+        };
+        let (busy, other) = (server.key(key.clone()).await, server.key(key).await);
+        let claim = |key: &String| {
+            let (server, key) = (server.clone(), key.clone());
+            let body = json!({ "worker": "w", "max": 1_000, "wait_ms": 60_000 });
+            tokio::spawn(async move { server.post("/v1/queues/shared/claim", &key, body).await })
+        };
+        let until_waiting = async |count: usize| {
+            let wait = || async { server.state.waiting_claims() == count };
+            assert!(eventually(TIMEOUT, wait).await);
+        };
+        let leader = claim(&busy);
+        until_waiting(1).await;
+        // A list that hangs holds nearly a quarter of the memory for its response.
+        let list = tokio::spawn({
+            let (server, busy) = (server.clone(), busy.clone());
+            async move { server.get("/v1/queues/shared/jobs", &busy).await }
+        });
+        let hangs = eventually(TIMEOUT, || async { *hanging.borrow() == 1 });
+        assert!(hangs.await);
+        let waiting = claim(&other);
+        until_waiting(2).await;
+        let job = json!({ "kind": "a" });
+        server
+            .post("/v1/queues/shared/jobs", &server.admin, job)
+            .await
+            .expect(201);
+        let claimed = timeout(TIMEOUT, waiting).await.unwrap().unwrap();
+        let claimed = claimed.expect(200);
+        assert_eq!(claimed["jobs"].as_array().unwrap().len(), 1);
+        assert!(!leader.is_finished(), "it waits for memory");
+        list.abort();
+        leader.abort();
+    }
+}
+
 #[tokio::test]
 async fn streams_of_one_workspace_keep_no_other_from_streaming_or_listing() {
     let options = ServerOptions {

@@ -134,8 +134,24 @@ async fn run_until_failed(
     }
 }
 
+/// A document of 240 KiB that consists of tiny objects.
+pub(super) fn tiny_objects() -> String {
+    format!("[{}]", vec!["{}"; 80 * 1024].join(","))
+}
+
+/// Publishes what is parsed completely, because a graph may have whitespace, and then refused.
+pub(super) async fn publish_large(attacker: &Attacker, record: &mut Record) {
+    let large = vec!["x".repeat(200_000); 70];
+    let node =
+        json!({ "id": "n", "type": "task", "queue": attacker.tenant.queue(), "input": large });
+    let graph = json!({ "body": { "graph": { "nodes": [node] } } });
+    let published = attacker.tenant.publish(&attacker.definition, &graph).await;
+    record.add("publish graph", &published);
+    publish_schema("publish schema", attacker, json!({ "enum": large }), record).await;
+}
+
 pub(super) async fn enqueue_tiny_objects(attacker: &Attacker, record: &mut Record) {
-    let params = format!("[{}]", vec!["{}"; 80 * 1024].join(","));
+    let params = tiny_objects();
     let definition = &attacker.definition;
     let request = format!(r#"{{"definition": "{definition}", "params": {params}}}"#);
     let requests = vec![request; sized(16, 66)].join(",");

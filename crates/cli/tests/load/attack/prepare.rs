@@ -1,7 +1,7 @@
 //! What each attack needs before it begins: workspaces with versions, requests and failed requests.
 
 use super::worker::WORKER_QUEUE;
-use super::{Attack, Attacker, compute};
+use super::{Attack, Attacker, compute, tasks};
 use crate::neighbour::short_graph;
 use crate::server_process::ServerProcess;
 use crate::tenant::{Tenant, document, text};
@@ -73,6 +73,7 @@ impl<'a> Attackers<'a> {
             | Attack::ChainedSchema
             | Attack::Patterns
             | Attack::LargeJobs
+            | Attack::LargePublish
             | Attack::EndReports => attacker(self.server, &name, &self.worker).await,
             Attack::CostlyValidation => {
                 let version = json!({ "body": compute::binding(), "params_schema": compute::costly_schema() });
@@ -91,6 +92,14 @@ impl<'a> Attackers<'a> {
                     let version = json!({ "body": { "graph": { "nodes": nodes } } });
                     attacker.tenant.must_publish(definition, &version).await;
                 }
+                attacker
+            }
+            Attack::LargeFinish => self.with_worker(&name).await,
+            Attack::FanIn => {
+                let attacker = self.with_worker(&name).await;
+                let graph = tasks::fan_in(&attacker.tenant);
+                let tenant = &attacker.tenant;
+                tenant.must_publish(&attacker.definition, &graph).await;
                 attacker
             }
             Attack::WideGraph => {
@@ -114,6 +123,13 @@ impl<'a> Attackers<'a> {
             .tenant
             .must_publish(&attacker.definition, version)
             .await;
+        attacker
+    }
+
+    /// An attacker with a worker of its own queue.
+    async fn with_worker(&self, name: &str) -> Attacker {
+        let mut attacker = attacker(self.server, name, &self.worker).await;
+        attacker.worker = self.server.worker(&attacker.tenant.queue()).await;
         attacker
     }
 

@@ -5,14 +5,18 @@ use crate::tenant::document;
 use futures::future::join_all;
 use leasehold_core::ExecutionId;
 use leasehold_core::limits::CLAIM_MAX_BYTES;
+use leasehold_testkit::sized;
 use serde_json::{Value, json};
 
 /// The queue of the worker key.
 pub(super) const WORKER_QUEUE: &str = "attacked";
-/// Bytes of open jobs that the worker key may have: 8 MiB, some batches.
+/// Bytes of open jobs that the worker key may have if not the default: 8 MiB, some batches.
 pub(crate) const KEY_MAX_OPEN_BYTES: &str = "8388608";
+
 /// Jobs of a batch, 250 KiB each. A claim takes fewer.
-const JOBS: usize = 20;
+fn jobs() -> usize {
+    sized(20, 60)
+}
 
 /// Returns the number of items in a list of a response; none without a response.
 fn count_of(answer: &Answer, list: &str) -> usize {
@@ -34,7 +38,7 @@ pub(super) async fn redrive_all(attacker: &Attacker, record: &mut Record) {
 
 pub(super) async fn store_and_claim_jobs(attacker: &Attacker, record: &mut Record) {
     let payload = "z".repeat(250 * 1024);
-    let jobs = vec![json!({ "kind": "k", "payload": payload }); JOBS];
+    let jobs = vec![json!({ "kind": "k", "payload": payload }); jobs()];
     let body = json!({ "jobs": jobs }).to_string();
     let path = format!("/v1/queues/{WORKER_QUEUE}/jobs/batch");
     let worker = &attacker.worker;
