@@ -6,7 +6,7 @@ use crate::epoch::{Epoch, Epochs, Identity};
 use crate::error;
 use crate::options::{Pooler, PostgresOptions};
 use crate::schema::Schema;
-use crate::session::{Session, Settings};
+use crate::session::{KnownEpoch, Session, Settings};
 use crate::tls;
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
@@ -15,6 +15,7 @@ use deadpool_postgres::{
 use futures::join;
 use leasehold_store::sql;
 use leasehold_store::{EpochId, Error, ErrorKind, Result};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -43,7 +44,22 @@ pub(crate) struct Connections {
     schema: Schema,
     settings: Settings,
     watches: Arc<Watches>,
+    epochs: Arc<Epochs>,
+    canceller: Canceller,
     call_timeout: Duration,
+}
+
+/// How to cancel a statement: by another connection.
+#[derive(Clone)]
+struct Canceller {
+    tls: MakeRustlsConnect,
+    timeout: Duration,
+}
+
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceller").finish_non_exhaustive()
+    }
 }
 
 /// A connection in use. If it is in use for longer than its operation may take, it is closed, and what waits for it fails as unavailable.
@@ -52,6 +68,7 @@ pub(crate) struct Connection {
     watch: Option<Arc<Watch>>,
     schema: Schema,
     settings: Settings,
+    epochs: Arc<Epochs>,
     /// The operation that uses it.
     pub(crate) context: &'static str,
     /// The epoch of the server's history; none while the database has no schema.
@@ -124,7 +141,7 @@ impl Connections {
             lock_timeout: purpose.lock_timeout(),
         };
         let watches = Arc::new(Watches::default());
-        let connector = Connector::new(address.tls, options.connect_timeout);
+        let connector = Connector::new(address.tls.clone(), options.connect_timeout);
         let manager = Manager::from_connect(
             address.config,
             connector,
@@ -165,6 +182,11 @@ impl Connections {
             schema,
             settings,
             watches,
+            epochs: Arc::clone(epochs),
+            canceller: Canceller {
+                tls: address.tls,
+                timeout: options.connect_timeout,
+            },
             call_timeout: options.call_timeout,
         })
     }
@@ -179,6 +201,18 @@ impl Connections {
         self.settings.pooler != Pooler::None
     }
 
+    /// Cancels the statement that runs on a connection.
+    pub(crate) async fn cancel(&self, connection: &Connection) {
+        let token = connection.object.cancel_token();
+        let Canceller {
+            tls,
+            timeout: limit,
+        } = &self.canceller;
+        let cancelled = timeout(*limit, token.cancel_query(tls.clone()));
+        // The limit of the operation ends a statement that was not cancelled.
+        drop(cancelled.await);
+    }
+
     fn watched(&self, object: Object, context: &'static str) -> Connection {
         let watch = self.watches.of(&object);
         if let Some(watch) = &watch {
@@ -190,6 +224,7 @@ impl Connections {
             watch,
             schema: self.schema.clone(),
             settings: self.settings,
+            epochs: Arc::clone(&self.epochs),
             context,
         }
     }
@@ -208,7 +243,12 @@ impl Connection {
 
     /// Returns a session, each of whose statements is a transaction.
     pub(crate) fn session(&self) -> Session<'_> {
-        Session::new(&self.object, self.settings, &self.schema, self.context)
+        let session = Session::new(&self.object, self.settings, &self.schema, self.context);
+        let known = |epoch| KnownEpoch {
+            epoch,
+            epochs: &self.epochs,
+        };
+        session.of_epoch(self.epoch.map(known))
     }
 }
 
@@ -263,23 +303,15 @@ impl Opened {
         client: &ClientWrapper,
         uses: usize,
     ) -> std::result::Result<(), HookError> {
-        let watch = self.watches.of(client);
-        let epoch = watch.as_ref().and_then(|watch| watch.epoch());
-        let is_pooled = self.settings.pooler != Pooler::None;
-        if is_pooled && epoch.is_some() && watch.is_some_and(|watch| watch.is_identity_due()) {
-            // The server behind the pooler may be another one. The process meets its epoch here.
-            self.epoch(client, client.query_typed(IDENTITY, &[]).await)
-                .await?;
-        }
-        match (epoch, self.epochs.current()) {
-            (Some(own), Some(current)) if own.id != current => {
+        match self.watches.of(client).and_then(|watch| watch.epoch()) {
+            Some(own) if self.epochs.is_over(own) => {
                 return Err(HookError::message("the connection is of an older epoch"));
             }
             // The database may have a schema by now.
-            (None, _) if self.epochs.opens() => self.configure(client).await?,
+            None if self.epochs.opens() => self.configure(client).await?,
             _ => {}
         }
-        if !is_pooled && plans_expired(uses) {
+        if self.settings.pooler == Pooler::None && plans_expired(uses) {
             let discarded = client.batch_execute(DISCARD_PLANS).await;
             discarded.map_err(HookError::Backend)?;
         }

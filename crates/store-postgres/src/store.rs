@@ -1,6 +1,6 @@
 //! The store: holds the connection pool, and runs a statement on one of its connections. Knows no table.
 
-use crate::epoch::Epochs;
+use crate::epoch::{self, Epochs};
 use crate::graph::UnendedExecutions;
 use crate::job::Jobs;
 use crate::job::expiry_scan::ExpiryScan;
@@ -88,8 +88,11 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
-        let client = self.heartbeat_connection(context).await?;
-        client.session().many(sql, params).await
+        epoch::repeated(async || {
+            let client = self.heartbeat_connection(context).await?;
+            client.session().many(sql, params).await
+        })
+        .await
     }
 
     /// Takes a connection for heartbeats.
@@ -103,8 +106,11 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
-        let client = pool::take(&self.pool, context).await?;
-        client.session().many(sql, params).await
+        epoch::repeated(async || {
+            let client = pool::take(&self.pool, context).await?;
+            client.session().many(sql, params).await
+        })
+        .await
     }
 
     pub(crate) async fn maybe(
@@ -122,8 +128,11 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Row> {
-        let client = pool::take(&self.pool, context).await?;
-        client.session().one(sql, params).await
+        epoch::repeated(async || {
+            let client = pool::take(&self.pool, context).await?;
+            client.session().one(sql, params).await
+        })
+        .await
     }
 
     pub(crate) async fn execute(
@@ -132,7 +141,10 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<u64> {
-        let client = pool::take(&self.pool, context).await?;
-        client.session().execute(sql, params).await
+        epoch::repeated(async || {
+            let client = pool::take(&self.pool, context).await?;
+            client.session().execute(sql, params).await
+        })
+        .await
     }
 }
