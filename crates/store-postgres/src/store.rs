@@ -1,6 +1,7 @@
 //! The store: holds the connection pool, and runs a statement on one of its connections. Knows no table.
 
 use crate::epoch::{self, Epochs};
+use crate::event_log::LogAdvance;
 use crate::graph::UnendedExecutions;
 use crate::job::Jobs;
 use crate::job::expiry_scan::ExpiryScan;
@@ -37,6 +38,7 @@ pub struct PostgresStore {
     /// Whether the numbers of the events belong to the cluster of the epoch.
     pub(crate) events_adopted: Arc<PerEpoch<AtomicBool>>,
     pub(crate) prune_scan: Arc<Mutex<PruneScan>>,
+    pub(crate) log_advance: Arc<Mutex<LogAdvance>>,
     pub(crate) versions: Arc<PerEpoch<VersionCache>>,
     pub(crate) unended: Arc<UnendedExecutions>,
     pub(crate) crash_markers: CrashMarkers,
@@ -62,6 +64,7 @@ impl PostgresStore {
             request_expiry: Arc::default(),
             events_adopted: Arc::default(),
             prune_scan: Arc::default(),
+            log_advance: Arc::default(),
             versions: Arc::default(),
             unended: Arc::default(),
             crash_markers: CrashMarkers::default(),
