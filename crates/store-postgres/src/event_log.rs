@@ -2,6 +2,7 @@
 
 use crate::error::{is_cancelled, is_lock_timeout};
 use crate::pool;
+use crate::session::Session;
 use crate::store::{PostgresStore, sql};
 use leasehold_core::Timestamp;
 use leasehold_store::Result;
@@ -91,20 +92,25 @@ impl PostgresStore {
             let session = client.session();
             let rows = session.many(sql!("event/tables"), &[]).await?;
             for row in &rows {
-                let mut detached = pin!(session.outside_transaction(row.get("detach")));
-                match timeout(DETACH_TIMEOUT, detached.as_mut()).await {
-                    Ok(detached) => detached?,
-                    // Behind a pooler no lock_timeout applies outside a transaction.
-                    Err(_) => {
-                        self.pool.cancel(&client).await;
-                        detached.await?;
-                    }
-                }
+                self.detach(session, row.get("detach")).await?;
             }
             // The next round drops what was detached.
             if rows.is_empty() {
                 return Ok(());
             }
+        }
+    }
+
+    /// Runs a statement that detaches a partition, and cancels it after a while: behind a pooler no lock_timeout applies outside a transaction. Poolers
+    /// may lose a cancellation in the protocol, so another session cancels it, again and again.
+    async fn detach(&self, session: Session<'_>, statement: &str) -> Result<()> {
+        let mut detached = pin!(session.outside_transaction(statement));
+        loop {
+            if let Ok(detached) = timeout(DETACH_TIMEOUT, detached.as_mut()).await {
+                return detached;
+            }
+            self.execute(CONTEXT, sql!("event/cancel"), &[&statement])
+                .await?;
         }
     }
 }

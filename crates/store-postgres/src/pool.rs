@@ -15,7 +15,6 @@ use deadpool_postgres::{
 use futures::join;
 use leasehold_store::sql;
 use leasehold_store::{EpochId, Error, ErrorKind, Result};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -45,21 +44,7 @@ pub(crate) struct Connections {
     settings: Settings,
     watches: Arc<Watches>,
     epochs: Arc<Epochs>,
-    canceller: Canceller,
     call_timeout: Duration,
-}
-
-/// How to cancel a statement: by another connection.
-#[derive(Clone)]
-struct Canceller {
-    tls: MakeRustlsConnect,
-    timeout: Duration,
-}
-
-impl fmt::Debug for Canceller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Canceller").finish_non_exhaustive()
-    }
 }
 
 /// A connection in use. If it is in use for longer than its operation may take, it is closed, and what waits for it fails as unavailable.
@@ -141,7 +126,7 @@ impl Connections {
             lock_timeout: purpose.lock_timeout(),
         };
         let watches = Arc::new(Watches::default());
-        let connector = Connector::new(address.tls.clone(), options.connect_timeout);
+        let connector = Connector::new(address.tls, options.connect_timeout);
         let manager = Manager::from_connect(
             address.config,
             connector,
@@ -183,10 +168,6 @@ impl Connections {
             settings,
             watches,
             epochs: Arc::clone(epochs),
-            canceller: Canceller {
-                tls: address.tls,
-                timeout: options.connect_timeout,
-            },
             call_timeout: options.call_timeout,
         })
     }
@@ -199,18 +180,6 @@ impl Connections {
     /// Whether a pooler in transaction mode is expected.
     pub(crate) fn is_pooled(&self) -> bool {
         self.settings.pooler != Pooler::None
-    }
-
-    /// Cancels the statement that runs on a connection.
-    pub(crate) async fn cancel(&self, connection: &Connection) {
-        let token = connection.object.cancel_token();
-        let Canceller {
-            tls,
-            timeout: limit,
-        } = &self.canceller;
-        let cancelled = timeout(*limit, token.cancel_query(tls.clone()));
-        // The limit of the operation ends a statement that was not cancelled.
-        drop(cancelled.await);
     }
 
     fn watched(&self, object: Object, context: &'static str) -> Connection {

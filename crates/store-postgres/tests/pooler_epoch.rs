@@ -3,7 +3,7 @@
 
 use crate::failover::{LOST, Rewindable, assert_higher, causes, draw_numbers};
 use leasehold_core::JsonText;
-use leasehold_core::job::{JobClaim, JobEnd};
+use leasehold_core::job::{JobClaim, JobEnd, JobFinished};
 use leasehold_store::DatabaseStore;
 use leasehold_store::job::{JobStore, NewJob};
 use leasehold_store_conformance::graph_factory::{graph_of, task_in};
@@ -115,14 +115,8 @@ async fn node_whose_line_is_missing_creates_it() {
     f.start_graph(&claimed[0]).await;
     let client = server.client().await;
     client.execute(LINE_REMOVE, &[&"second"]).await.unwrap();
-    let claim = |queue: &str| JobClaim {
-        queue: queue.to_owned(),
-        worker: "me".to_owned(),
-        max: 1,
-        lease: None,
-    };
-    let first = store.job_claim(&claim("first")).await.unwrap().jobs;
-    f.finish_job(&first[0], JobEnd::Completed { result: None })
-        .await;
+    let first = f.claim_jobs_from("first", 1).await.jobs;
+    let finished = f.finish_job(&first[0], JobEnd::Completed { result: None });
+    assert_eq!(finished.await, JobFinished::Completed);
     assert_eq!(kinds(&store, "second").await, ["b"]);
 }
