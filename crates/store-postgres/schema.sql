@@ -40,6 +40,19 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION leasehold.leasehold_begin(p_server_started_at timestamp with time zone, p_database oid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF pg_postmaster_start_time() <> p_server_started_at
+        OR (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) IS DISTINCT FROM p_database
+    THEN
+        RAISE EXCEPTION 'the database server was restarted, failed over or replaced since this process connected to it; the call changed nothing'
+            USING ERRCODE = 'LH001', HINT = 'Repeat the call.';
+    END IF;
+END
+$$;
+
 CREATE FUNCTION leasehold.leasehold_check_epoch() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'

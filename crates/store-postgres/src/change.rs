@@ -106,6 +106,12 @@ fn malformed() -> Error {
     Error::new(CONTEXT, ErrorKind::Value(problem.to_owned()))
 }
 
+/// Not even the first partition is listed, so the beginning of the log is not known.
+fn no_partition() -> ErrorKind {
+    let problem = "the table event_partition is empty, or its first row is not sealed: rows were deleted by hand; restore them from a backup";
+    ErrorKind::Broken(problem.to_owned())
+}
+
 fn gone() -> Error {
     let problem = "the database was restored, failed over or moved since this cursor was issued, and what follows it cannot be told exactly; read the \
         current state, then start again without a cursor";
@@ -126,7 +132,9 @@ async fn stream_end(session: Session<'_>) -> Result<(Snapshot, u64)> {
     let text: &str = row.get("snapshot");
     let malformed = || ErrorKind::Broken(format!("cannot parse PostgreSQL's snapshot `{text}`"));
     let snapshot = Snapshot::parse(text).ok_or_else(|| Error::new(CONTEXT, malformed()))?;
-    Ok((snapshot, row.get::<_, i64>("kept_from").cast_unsigned()))
+    let kept_from: Option<i64> = row.get("kept_from");
+    let kept_from = kept_from.ok_or_else(|| Error::new(CONTEXT, no_partition()))?;
+    Ok((snapshot, kept_from.cast_unsigned()))
 }
 
 /// Returns the same position in this epoch. One of an earlier epoch is valid if the later ones continued its history, and it saw nothing that they lost.

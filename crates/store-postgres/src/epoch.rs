@@ -1,13 +1,17 @@
 //! The epoch of each connection: recognizes the history of the server that the connection reached, and opens its epoch in the database if it is
-//! unknown. Knows no pool. docs/adr/0025-epochs-and-schema.md explains the design.
+//! unknown. Repeats an operation whose epoch has ended. Knows no pool. docs/adr/0025-epochs-and-schema.md explains the design.
 
+use crate::error::is_other_epoch;
 use crate::param::Params;
 use crate::session::Session;
-use leasehold_store::{EpochId, sql};
+use leasehold_core::Timestamp;
+use leasehold_store::{EpochId, Result, sql};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, Row};
+
+type Driver<T> = std::result::Result<T, Error>;
 
 const OPEN: &str = sql!("epoch/open");
 /// What the process is recorded as.
@@ -17,10 +21,17 @@ const PROGRAM: &str = concat!("leasehold ", env!("CARGO_PKG_VERSION"));
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
     pub(crate) id: EpochId,
-    /// Every fencing token of the epoch is higher.
-    pub(crate) token_base: i64,
     /// Added to transaction numbers in jobs.
     pub(crate) job_xid_offset: i64,
+    /// What a transaction behind a pooler compares: a server process never changes its history.
+    pub(crate) server: Server,
+}
+
+/// A server process, and the database in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) started_at: Timestamp,
+    pub(crate) database: u32,
 }
 
 /// The epochs that this process has met.
@@ -29,6 +40,8 @@ pub(crate) struct Epochs {
     latest: Mutex<Latest>,
     /// The id of the latest epoch; 0 for none.
     current: AtomicI64,
+    /// An epoch that ended under a connection to a pooler; 0 for none.
+    ended: AtomicI64,
     /// Whether the process may open epochs.
     opens: bool,
 }
@@ -51,7 +64,7 @@ struct Seen {
 /// What a new connection reads of its server.
 pub(crate) struct Identity {
     /// None on a standby.
-    history: Option<String>,
+    history: Option<(String, Server)>,
     snapshot_end: i64,
 }
 
@@ -60,7 +73,7 @@ impl Identity {
     pub(crate) fn read(answer: &[Row]) -> Self {
         let row = answer.first();
         Self {
-            history: row.and_then(|row| row.get("identity")),
+            history: row.and_then(history),
             snapshot_end: row.map_or(0, |row| row.get("snapshot_end")),
         }
     }
@@ -71,11 +84,20 @@ impl Identity {
     }
 }
 
+fn history(row: &Row) -> Option<(String, Server)> {
+    let server = Server {
+        started_at: row.get("server_started_at"),
+        database: row.get("database"),
+    };
+    Some((row.get::<_, Option<String>>("identity")?, server))
+}
+
 impl Epochs {
     pub(crate) fn new(opens: bool) -> Self {
         Self {
             latest: Mutex::default(),
             current: AtomicI64::new(0),
+            ended: AtomicI64::new(0),
             opens,
         }
     }
@@ -84,6 +106,17 @@ impl Epochs {
     pub(crate) fn current(&self) -> Option<EpochId> {
         let id = self.current.load(Ordering::Acquire);
         (id != 0).then_some(EpochId(id))
+    }
+
+    /// Whether the epoch of a connection is not that of the present.
+    pub(crate) fn is_over(&self, epoch: Epoch) -> bool {
+        let id = epoch.id.0;
+        self.current.load(Ordering::Acquire) != id || self.ended.load(Ordering::Acquire) == id
+    }
+
+    /// Remembers that a pooler has led a connection of this epoch to another server. The next new connection meets the epoch of that.
+    pub(crate) fn end(&self, epoch: Epoch) {
+        self.ended.store(epoch.id.0, Ordering::Release);
     }
 
     /// Whether the process opens epochs.
@@ -113,8 +146,8 @@ impl Epochs {
         &self,
         session: Session<'_>,
         identity: &Identity,
-    ) -> Result<Option<Epoch>, Error> {
-        let Some(history) = identity.history.as_ref().filter(|_| self.opens) else {
+    ) -> Driver<Option<Epoch>> {
+        let Some((history, server)) = identity.history.as_ref().filter(|_| self.opens) else {
             return Ok(None);
         };
         let seen = {
@@ -123,6 +156,7 @@ impl Epochs {
                 Some((known, epoch)) if known == history => {
                     let epoch = *epoch;
                     latest.seen.xid = latest.seen.xid.max(identity.snapshot_end);
+                    self.met(epoch);
                     return Ok(Some(epoch));
                 }
                 _ => latest.seen,
@@ -139,8 +173,8 @@ impl Epochs {
         };
         let epoch = Epoch {
             id: EpochId(row.get("id")),
-            token_base: row.get("token_base"),
             job_xid_offset: row.get("job_xid_offset"),
+            server: *server,
         };
         if row.get("opened") {
             let cause: &str = row.get("cause");
@@ -163,10 +197,31 @@ impl Epochs {
         latest.seen.xid = latest.seen.xid.max(snapshot_end);
         latest.known = Some((history.to_owned(), epoch));
         self.current.store(epoch.id.0, Ordering::Release);
+        self.met(epoch);
+    }
+
+    /// Notes that a server has this epoch.
+    fn met(&self, epoch: Epoch) {
+        let (id, ordering) = (epoch.id.0, Ordering::AcqRel);
+        // Fails if another epoch has ended, or none.
+        let _ = self
+            .ended
+            .compare_exchange(id, 0, ordering, Ordering::Relaxed);
     }
 
     fn latest(&self) -> MutexGuard<'_, Latest> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs an operation, and runs it again if its epoch ended before its first transaction: behind a pooler that changed nothing, and the process did not
+/// know. Between two transactions it repeats only what may be repeated.
+pub(crate) async fn repeated<T, F: Future<Output = Result<T>>>(
+    operation: impl Fn() -> F,
+) -> Result<T> {
+    match operation().await {
+        Err(error) if is_other_epoch(&error) => operation().await,
+        outcome => outcome,
     }
 }
 

@@ -27,6 +27,21 @@ pub(crate) fn busy(context: &'static str) -> Error {
     Error::new(context, ErrorKind::Contended(text)).because(RowLocked)
 }
 
+/// What `leasehold_begin` fails with.
+const OTHER_EPOCH: &str = "LH001";
+
+/// Whether the error says that the server behind a pooler is another one than the connection knew. The transaction did nothing.
+pub(crate) fn is_other_epoch(error: &Error) -> bool {
+    let source = error.source.as_deref();
+    let source = source.and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
+    source.is_some_and(is_of_other_epoch)
+}
+
+/// The same for an error of the driver.
+pub(crate) fn is_of_other_epoch(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| code.code() == OTHER_EPOCH)
+}
+
 /// The source of [`busy`].
 #[derive(Debug)]
 struct RowLocked;
@@ -48,6 +63,13 @@ pub(crate) fn is_lock_timeout(error: &Error) -> bool {
         .downcast_ref::<tokio_postgres::Error>()
         .and_then(tokio_postgres::Error::code);
     source.is::<RowLocked>() || code == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
+/// Whether the error says that a statement was cancelled.
+pub(crate) fn is_cancelled(error: &Error) -> bool {
+    let source = error.source.as_deref();
+    let source = source.and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
+    source.and_then(tokio_postgres::Error::code) == Some(&SqlState::QUERY_CANCELED)
 }
 
 /// Maps an error of the connection pool.
@@ -114,6 +136,9 @@ fn database(error: &DbError) -> ErrorKind {
     }
     if is_in_another_session(code, &text) {
         return shared_sessions(&text);
+    }
+    if code.code() == OTHER_EPOCH {
+        return ErrorKind::Unavailable(text);
     }
     if code.code().starts_with("23") {
         return ErrorKind::Constraint(error.constraint().unwrap_or(code.code()).to_owned());

@@ -172,6 +172,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_job_cancel",
         "leasehold_job_enqueue",
         "leasehold_epoch_open",
+        "leasehold_begin",
     ],
 };
 

@@ -31,7 +31,8 @@ impl InstanceStore for PostgresStore {
         let client = self.heartbeat_connection("instance_heartbeat").await?;
         let statement = sql!("instance/heartbeat");
         let rows = client.session().many(statement, params).await?;
-        let needed = rows.first().map(|row| row.get("compatible_from"));
+        // None if the list of migrations was emptied by hand.
+        let needed = rows.first().and_then(|row| row.get("compatible_from"));
         let needed: i32 = needed.unwrap_or_default();
         if let Some(row) = rows.first() {
             let end = row.get("snapshot_end");

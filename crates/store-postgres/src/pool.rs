@@ -6,7 +6,7 @@ use crate::epoch::{Epoch, Epochs, Identity};
 use crate::error;
 use crate::options::{Pooler, PostgresOptions};
 use crate::schema::Schema;
-use crate::session::{Session, Settings};
+use crate::session::{KnownEpoch, Session, Settings};
 use crate::tls;
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
@@ -43,6 +43,7 @@ pub(crate) struct Connections {
     schema: Schema,
     settings: Settings,
     watches: Arc<Watches>,
+    epochs: Arc<Epochs>,
     call_timeout: Duration,
 }
 
@@ -52,6 +53,7 @@ pub(crate) struct Connection {
     watch: Option<Arc<Watch>>,
     schema: Schema,
     settings: Settings,
+    epochs: Arc<Epochs>,
     /// The operation that uses it.
     pub(crate) context: &'static str,
     /// The epoch of the server's history; none while the database has no schema.
@@ -165,6 +167,7 @@ impl Connections {
             schema,
             settings,
             watches,
+            epochs: Arc::clone(epochs),
             call_timeout: options.call_timeout,
         })
     }
@@ -190,6 +193,7 @@ impl Connections {
             watch,
             schema: self.schema.clone(),
             settings: self.settings,
+            epochs: Arc::clone(&self.epochs),
             context,
         }
     }
@@ -208,7 +212,12 @@ impl Connection {
 
     /// Returns a session, each of whose statements is a transaction.
     pub(crate) fn session(&self) -> Session<'_> {
-        Session::new(&self.object, self.settings, &self.schema, self.context)
+        let session = Session::new(&self.object, self.settings, &self.schema, self.context);
+        let known = |epoch| KnownEpoch {
+            epoch,
+            epochs: &self.epochs,
+        };
+        session.of_epoch(self.epoch.map(known))
     }
 }
 
@@ -263,23 +272,15 @@ impl Opened {
         client: &ClientWrapper,
         uses: usize,
     ) -> std::result::Result<(), HookError> {
-        let watch = self.watches.of(client);
-        let epoch = watch.as_ref().and_then(|watch| watch.epoch());
-        let is_pooled = self.settings.pooler != Pooler::None;
-        if is_pooled && epoch.is_some() && watch.is_some_and(|watch| watch.is_identity_due()) {
-            // The server behind the pooler may be another one. The process meets its epoch here.
-            self.epoch(client, client.query_typed(IDENTITY, &[]).await)
-                .await?;
-        }
-        match (epoch, self.epochs.current()) {
-            (Some(own), Some(current)) if own.id != current => {
+        match self.watches.of(client).and_then(|watch| watch.epoch()) {
+            Some(own) if self.epochs.is_over(own) => {
                 return Err(HookError::message("the connection is of an older epoch"));
             }
             // The database may have a schema by now.
-            (None, _) if self.epochs.opens() => self.configure(client).await?,
+            None if self.epochs.opens() => self.configure(client).await?,
             _ => {}
         }
-        if !is_pooled && plans_expired(uses) {
+        if self.settings.pooler == Pooler::None && plans_expired(uses) {
             let discarded = client.batch_execute(DISCARD_PLANS).await;
             discarded.map_err(HookError::Backend)?;
         }

@@ -1,6 +1,5 @@
 //! Deletes finished requests and expired idempotency keys, and has expired partitions of the event log dropped.
 
-use crate::error::is_lock_timeout;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
@@ -23,15 +22,10 @@ pub(crate) struct PruneScan {
 #[async_trait]
 impl PruneStore for PostgresStore {
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {
-        match self.advance_event_log(prune).await {
-            Err(error) if !is_lock_timeout(&error) => {
-                tracing::warn!(%error, "failed to advance the event log; retrying at the next pruning");
-            }
-            // Another transaction uses a partition.
-            Ok(()) | Err(_) => {}
-        }
-        let limit = prune.limit.min(MAX_BATCH).cast_signed();
-        let requests = self.prune_requests(prune, limit).await?;
+        self.advance_event_log_if_due(prune).await;
+        let limit = prune.limit.min(MAX_BATCH);
+        let requests = self.prune_requests(prune, limit.cast_signed()).await?;
+        self.note_batch(limit > 0 && requests >= u64::from(limit));
         let keys = self
             .one(
                 "prune",

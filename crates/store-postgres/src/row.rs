@@ -45,13 +45,16 @@ where
         .transpose()
 }
 
-/// Reads a number that is never negative.
+/// Reads a number that is never negative, nor NULL unless rows that always exist were deleted by hand.
 pub(crate) fn count<T>(row: &Row, column: &str) -> Result<T>
 where
     T: TryFrom<i64>,
     T::Error: std::error::Error + Send + Sync + 'static,
 {
-    T::try_from(row.get::<_, i64>(column)).map_err(|error| unreadable("reading a row", error))
+    let read: i64 = row
+        .try_get(column)
+        .map_err(|error| unreadable("reading a row", error))?;
+    T::try_from(read).map_err(|error| unreadable("reading a row", error))
 }
 
 /// Reads a time or NULL. Fails on times outside the range of [`Timestamp`].

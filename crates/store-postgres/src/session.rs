@@ -1,7 +1,8 @@
 //! Runs statements on a connection, each as a transaction or in an open one: names the schema in them, prepares them and maps the driver's errors.
 //! Nothing else calls the driver with a statement of a noun. Knows no table.
 
-use crate::error::{postgres, unexpected_rows};
+use crate::epoch::{Epoch, Epochs};
+use crate::error::{is_of_other_epoch, postgres, unexpected_rows};
 use crate::options::Pooler;
 use crate::param::Params;
 use crate::schema::{self, Schema};
@@ -16,6 +17,7 @@ use tokio_postgres::{Row, RowStream, Statement};
 
 const BACKEND: &str = sql!("session/backend");
 const CONFIGURE: &str = sql!("session/configure");
+const CHECK_EPOCH: &str = sql!("session/check_epoch");
 const BEGIN: &str = sql!("session/begin");
 const BEGIN_READ_COMMITTED: &str = sql!("session/begin_read_committed");
 const COMMIT: &str = sql!("session/commit");
@@ -49,6 +51,13 @@ impl Settings {
     }
 }
 
+/// The epoch that an operation knows, for transactions behind a pooler.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownEpoch<'a> {
+    pub(crate) epoch: Epoch,
+    pub(crate) epochs: &'a Epochs,
+}
+
 /// What an operation runs its statements on.
 #[derive(Clone, Copy)]
 pub(crate) struct Session<'a> {
@@ -57,6 +66,8 @@ pub(crate) struct Session<'a> {
     schema: &'a Schema,
     /// Whether a transaction is open; otherwise each statement is one.
     in_transaction: bool,
+    /// What each transaction behind a pooler compares with the server.
+    known: Option<KnownEpoch<'a>>,
     /// The operation, for errors.
     pub(crate) context: &'static str,
 }
@@ -114,8 +125,14 @@ impl<'a> Session<'a> {
             settings,
             schema,
             in_transaction: false,
+            known: None,
             context,
         }
+    }
+
+    /// Returns the session for transactions that fail, behind a pooler, unless the server has this epoch.
+    pub(crate) fn of_epoch(self, known: Option<KnownEpoch<'a>>) -> Self {
+        Self { known, ..self }
     }
 
     /// Returns the session for statements in the transaction that [`begin`](Self::begin) opens.
@@ -135,10 +152,27 @@ impl<'a> Session<'a> {
                 // Pipelined: one round trip.
                 let begin = self.client.batch_execute(BEGIN_READ_COMMITTED);
                 let configure = self.settings.configure(self.client, true);
-                let (begun, configured) = join!(begin, configure);
-                begun.and(configured)
+                let (begun, configured, checked) = join!(begin, configure, self.check_epoch());
+                begun.and(configured).and(checked)
             }
         }
+    }
+
+    /// Fails unless the server behind a pooler has the epoch that the operation knows. The pooler may have reconnected to another one.
+    async fn check_epoch(self) -> Driver<()> {
+        let Some(KnownEpoch { epoch, epochs }) = self.known else {
+            return Ok(());
+        };
+        let params: [(&(dyn ToSql + Sync), Type); 2] = [
+            (&epoch.server.started_at, Type::TIMESTAMPTZ),
+            (&epoch.server.database, Type::OID),
+        ];
+        let text = self.statement(CHECK_EPOCH);
+        let checked = self.client.query_typed(&text, &params).await.map(drop);
+        if checked.as_ref().is_err_and(is_of_other_epoch) {
+            epochs.end(epoch);
+        }
+        checked
     }
 
     /// Whether statements may use what only the session of a direct connection has.

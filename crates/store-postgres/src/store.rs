@@ -1,6 +1,7 @@
 //! The store: holds the connection pool, and runs a statement on one of its connections. Knows no table.
 
-use crate::epoch::Epochs;
+use crate::epoch::{self, Epochs};
+use crate::event_log::LogAdvance;
 use crate::graph::UnendedExecutions;
 use crate::job::Jobs;
 use crate::job::expiry_scan::ExpiryScan;
@@ -37,6 +38,7 @@ pub struct PostgresStore {
     /// Whether the numbers of the events belong to the cluster of the epoch.
     pub(crate) events_adopted: Arc<PerEpoch<AtomicBool>>,
     pub(crate) prune_scan: Arc<Mutex<PruneScan>>,
+    pub(crate) log_advance: Arc<Mutex<LogAdvance>>,
     pub(crate) versions: Arc<PerEpoch<VersionCache>>,
     pub(crate) unended: Arc<UnendedExecutions>,
     pub(crate) crash_markers: CrashMarkers,
@@ -62,6 +64,7 @@ impl PostgresStore {
             request_expiry: Arc::default(),
             events_adopted: Arc::default(),
             prune_scan: Arc::default(),
+            log_advance: Arc::default(),
             versions: Arc::default(),
             unended: Arc::default(),
             crash_markers: CrashMarkers::default(),
@@ -88,8 +91,11 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
-        let client = self.heartbeat_connection(context).await?;
-        client.session().many(sql, params).await
+        epoch::repeated(async || {
+            let client = self.heartbeat_connection(context).await?;
+            client.session().many(sql, params).await
+        })
+        .await
     }
 
     /// Takes a connection for heartbeats.
@@ -103,8 +109,11 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
-        let client = pool::take(&self.pool, context).await?;
-        client.session().many(sql, params).await
+        epoch::repeated(async || {
+            let client = pool::take(&self.pool, context).await?;
+            client.session().many(sql, params).await
+        })
+        .await
     }
 
     pub(crate) async fn maybe(
@@ -122,8 +131,11 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<Row> {
-        let client = pool::take(&self.pool, context).await?;
-        client.session().one(sql, params).await
+        epoch::repeated(async || {
+            let client = pool::take(&self.pool, context).await?;
+            client.session().one(sql, params).await
+        })
+        .await
     }
 
     pub(crate) async fn execute(
@@ -132,7 +144,10 @@ impl PostgresStore {
         sql: &'static str,
         params: &Params<'_>,
     ) -> Result<u64> {
-        let client = pool::take(&self.pool, context).await?;
-        client.session().execute(sql, params).await
+        epoch::repeated(async || {
+            let client = pool::take(&self.pool, context).await?;
+            client.session().execute(sql, params).await
+        })
+        .await
     }
 }

@@ -1,9 +1,11 @@
 //! Servers that lose the last commits under a process that survives: no number is assigned twice, and fencing tokens rise.
 #![allow(clippy::unwrap_used)]
 
-use crate::support;
+use crate::{failover, support};
 
-use crate::failover::{Numbers, Replicated, Rewindable, causes, draw_numbers, reconnected};
+use crate::failover::{
+    LOST, Rewindable, assert_higher, causes, draw_numbers, reconnected, replicated,
+};
 use leasehold_core::job::JobClaim;
 use leasehold_core::{JsonText, RequestId};
 use leasehold_store::change::{ChangeCursor, ChangeStart, ChangeStore};
@@ -14,25 +16,10 @@ use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use std::sync::Arc;
 use tokio_postgres::Client;
 
-/// More than PostgreSQL logs of a sequence in advance.
-const LOST: usize = 40;
-
-/// Asserts that no number of `after` was drawn before, and all are higher.
-fn assert_higher(before: &Numbers, after: &Numbers) {
-    for (name, before, after) in [
-        ("job", &before.jobs, &after.jobs),
-        ("token", &before.tokens, &after.tokens),
-        ("lock", &before.locks, &after.locks),
-    ] {
-        let (highest, lowest) = (before.iter().max(), after.iter().min());
-        assert!(highest < lowest, "{name}: {highest:?}, then {lowest:?}");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn promoted_replica_assigns_no_number_of_lost_commits_again() {
-    let mut servers = Replicated::start().await;
-    let store = servers.store();
+    let mut servers = replicated().await;
+    let store = failover::store(&servers.url());
     draw_numbers(&store, 1).await;
     servers.detach_replica().await;
     let lost = draw_numbers(&store, LOST).await;
@@ -51,7 +38,7 @@ async fn promoted_replica_assigns_no_number_of_lost_commits_again() {
     );
     drop(store);
     // A process that starts later opens no further epoch.
-    draw_numbers(&servers.store(), 1).await;
+    draw_numbers(&failover::store(&servers.url()), 1).await;
     assert_eq!(causes(&client).await.len(), 2);
 }
 
@@ -134,8 +121,8 @@ async fn kinds(store: &PostgresStore, queue: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn job_reaches_its_queue_although_another_queue_got_the_id_of_a_lost_one() {
-    let mut servers = Replicated::start().await;
-    let store = servers.store();
+    let mut servers = replicated().await;
+    let store = failover::store(&servers.url());
     enqueue_into(&store, &["first".to_owned()]).await;
     servers.detach_replica().await;
     // The process knows their ids and lines.
@@ -223,8 +210,8 @@ async fn assert_gone(store: &PostgresStore, cursors: Vec<ChangeCursor>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cursors_are_refused_after_a_failover_that_lost_what_they_passed() {
-    let mut servers = Replicated::start().await;
-    let store = servers.store();
+    let mut servers = replicated().await;
+    let store = failover::store(&servers.url());
     let f = fixture(&store);
     let workspace = f.workspace(1).await;
     f.enqueue(&workspace, 2).await;

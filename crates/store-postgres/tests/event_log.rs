@@ -3,6 +3,7 @@
 
 use crate::support;
 
+use crate::pooler::through_pgbouncer;
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_store::ErrorKind;
 use leasehold_store::change::{ChangeCursor, ChangeStart, ChangeStore};
@@ -35,8 +36,12 @@ const DAY: u64 = 24 * HOUR;
 const RETENTION: Duration = Duration::from_secs(7 * DAY);
 /// For pruning while a transaction uses what it drops. The transaction ends later, so a prune that waits for it never ends.
 const BOUNDED: Duration = Duration::from_secs(60);
+/// Seconds after which pruning tries again to drop a partition.
+const PAUSE: u64 = 60;
 /// Tables that exist before they are attached.
 const SPARE: usize = 8;
+/// Requests that are pruned one a call.
+const BATCHES: usize = 5;
 
 /// A store on a database with a publication of all tables, and an operator's connection.
 struct TestEnv {
@@ -48,9 +53,17 @@ struct TestEnv {
 
 impl TestEnv {
     async fn new() -> Self {
+        Self::with(|database| PostgresOptions::new(database.url())).await
+    }
+
+    async fn with(options: impl FnOnce(&TestDatabase) -> PostgresOptions) -> Self {
         let database = support::database().await;
         let clock = clock();
-        let store = Arc::new(support::store(&database, clock.clone()));
+        let options = PostgresOptions {
+            clock: Clock::Manual(clock.clone()),
+            ..options(&database)
+        };
+        let store = Arc::new(PostgresStore::new(&options).unwrap());
         let client = connect(&database).await;
         let publication = include_str!("sql/publication_create.sql");
         client.batch_execute(publication).await.unwrap();
@@ -294,14 +307,78 @@ async fn interrupted_detachment_is_completed_later_and_stops_no_one() {
     assert_eq!(env.tables("detaching").await, [0]);
     // A detachment that was interrupted does not stop the log from advancing.
     env.age(DAY).await;
+    env.f.advance(PAUSE);
     env.prune().await;
     assert_eq!(env.tables("detaching").await, [0]);
     assert_eq!(env.f.enqueue(&t, 1).await.len(), 1);
     reader.batch_execute("COMMIT").await.unwrap();
+    env.f.advance(PAUSE);
     env.prune().await;
     assert_eq!(env.tables("detaching").await, [0_i64; 0]);
     assert!(!env.tables("spare").await.contains(&0));
     assert!(!env.tables("attached").await.contains(&0));
+}
+
+/// Prunes a request a call while a transaction uses the partition that has expired. Asserts that only the first call waits for it.
+async fn prune_beside_a_reader(env: TestEnv) {
+    let t = env.f.workspace(5).await;
+    env.begin_and_expire().await;
+    for _ in 0..BATCHES {
+        env.f.enqueue_completed(&t).await;
+    }
+    env.f.advance(8 * DAY);
+    let reader = connect(&env.database).await;
+    reader.batch_execute("BEGIN").await.unwrap();
+    reader.query_one(READ, &[]).await.unwrap();
+    let one = Prune {
+        limit: 1,
+        ..retention(&env.f)
+    };
+    let prune = async || assert_eq!(ok(env.store.prune(&one).await).requests, 1);
+    // Less than the limit of a call, which would close the connection.
+    timeout(Duration::from_secs(30), prune())
+        .await
+        .expect("the first call waits");
+    let others = async {
+        for _ in 1..BATCHES {
+            prune().await;
+        }
+    };
+    let begun = std::time::Instant::now();
+    others.await;
+    // Each would wait two seconds.
+    let waited = begun.elapsed();
+    assert!(
+        waited < Duration::from_secs(2 * BATCHES as u64 - 2),
+        "{waited:?}"
+    );
+    assert_eq!(env.tables("detaching").await, [0]);
+    reader.batch_execute("COMMIT").await.unwrap();
+    env.f.advance(PAUSE);
+    env.prune().await;
+    assert_eq!(env.tables("detaching").await, [0_i64; 0]);
+    assert!(!env.tables("attached").await.contains(&0));
+}
+
+#[tokio::test]
+async fn only_the_first_batch_waits_for_a_partition_in_use() {
+    prune_beside_a_reader(TestEnv::new().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_first_batch_through_pgbouncer_waits_for_a_partition_in_use() {
+    prune_beside_a_reader(TestEnv::with(through_pgbouncer).await).await;
+}
+
+#[tokio::test]
+async fn change_stream_without_a_list_of_partitions_is_broken_and_does_not_panic() {
+    let env = TestEnv::new().await;
+    let truncate = include_str!("sql/event_log_truncate_partitions.sql");
+    env.client.batch_execute(truncate).await.unwrap();
+    let error = env.store.change_list(&ChangeStart::Now, None, 1).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::Broken(_)), "{error}");
+    assert!(error.to_string().contains("event_partition is empty"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,7 @@ mod notifications;
 mod orphans;
 mod own_transaction;
 mod pooler;
+mod pooler_epoch;
 mod prune_load;
 mod publication;
 mod queue_list_cost;

@@ -52,6 +52,14 @@ fn through_bouncer(database: &TestDatabase) -> String {
     url.replace(server_of(url), &bouncer().address())
 }
 
+/// Options of a store behind PgBouncer.
+pub(crate) fn through_pgbouncer(database: &TestDatabase) -> PostgresOptions {
+    PostgresOptions {
+        pooler: UNPREPARED,
+        ..PostgresOptions::new(through_bouncer(database))
+    }
+}
+
 async fn backend(pooler: Pooler, proxy: Option<String>) -> (TestBackend, Fixture) {
     let clock = clock();
     let options = BackendOptions {
@@ -220,11 +228,7 @@ async fn other_clients_of_the_pool_find_no_trace_in_their_sessions() {
         before[0].starts_with("0 statements, 0 channels, 0 locks, settings [], "),
         "{before:?}"
     );
-    let options = PostgresOptions {
-        pooler: UNPREPARED,
-        ..PostgresOptions::new(through_bouncer(&database))
-    };
-    let store = Arc::new(PostgresStore::new(&options).unwrap());
+    let store = Arc::new(PostgresStore::new(&through_pgbouncer(&database)).unwrap());
     let f = Fixture::new(store.clone(), clock());
     let t = f.workspace(5).await;
     let jobs = vec![new_job(); 500];

@@ -52,6 +52,8 @@ pub mod logs;
 #[cfg(feature = "database")]
 mod database;
 #[cfg(feature = "database")]
+mod failover;
+#[cfg(feature = "database")]
 mod http;
 #[cfg(feature = "database")]
 mod http2;
@@ -103,6 +105,8 @@ pub use wait::wait_until;
 
 #[cfg(feature = "database")]
 pub use database::TestDatabase;
+#[cfg(feature = "database")]
+pub use failover::FailoverPair;
 #[cfg(feature = "database")]
 pub use http::{HttpConnection, HttpResponse};
 #[cfg(feature = "database")]

@@ -15,6 +15,12 @@ pub(crate) const CONTENT_READ: &str = include_str!("../sql/database/content_read
 pub(crate) const CONTENT_GET: &str = include_str!("../sql/database/content_get.sql");
 pub(crate) const CONTENT_SET: &str = include_str!("../sql/database/content_set.sql");
 pub(crate) const CONTENT_RESTORE: &str = include_str!("../sql/database/content_restore.sql");
+pub(crate) const REPLICA_DETACH: &str = include_str!("../sql/replica/detach.sql");
+pub(crate) const REPLICA_PROMOTE: &str = include_str!("../sql/replica/promote.sql");
+pub(crate) const REPLICA_RECEIVES: &str = include_str!("../sql/replica/receives.sql");
+pub(crate) const REPLICA_RELOAD: &str = include_str!("../sql/replica/reload.sql");
+pub(crate) const REPLICA_REPLAYED: &str = include_str!("../sql/replica/replayed.sql");
+pub(crate) const REPLICA_WRITTEN: &str = include_str!("../sql/replica/written.sql");
 pub(crate) const DATABASE_LOCK: &str = include_str!("../sql/database/lock.sql");
 
 /// Replaces each `{key}` by a database name, because PostgreSQL accepts no parameters in these statements.

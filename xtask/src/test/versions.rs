@@ -17,11 +17,14 @@ const NAME: &str = "store-postgres::postgres";
 /// Its unit tests, some of which use a database.
 const UNIT_TESTS: &str = "store-postgres";
 
-/// The tests of a smoke run: schema, functions, and conformance cases of each noun. They take some sixty seconds, four at once.
-const SMOKE: [&str; 21] = [
+/// The tests of a smoke run: schema, functions, epochs, the event log, the rebuild, and conformance cases of each noun. They take some sixty seconds, four at once.
+const SMOKE: [&str; 24] = [
     "schema::",
     "functions::",
     "own_transaction::",
+    "epoch::",
+    "event_log::",
+    "rebuild::",
     "conformance::request_enqueue::",
     "conformance::request_claim::concurrent",
     "conformance::request_claim::each_limit",

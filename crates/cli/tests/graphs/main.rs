@@ -7,6 +7,7 @@
 
 mod assertions;
 mod attacks;
+mod failover;
 mod flow;
 mod next_program;
 mod poison;

@@ -2,7 +2,7 @@
 //! when the schema is too new for this program, because the schema is its own.
 
 use crate::TIMEOUT;
-use leasehold_core::VersionBody;
+use leasehold_core::{Timestamp, VersionBody};
 use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunner, NodeRunnerOptions};
 use leasehold_outbound::{Outbound, OutboundOptions};
 use leasehold_runtime::{
@@ -93,16 +93,18 @@ impl NextProgram {
         self.record(last + 1, last).await;
     }
 
-    /// Records a migration that only programs with this migration can use.
-    pub(crate) async fn migrate_incompatibly(&self) {
+    /// Records a migration that only programs with this migration can use. Returns when, by the database's clock.
+    pub(crate) async fn migrate_incompatibly(&self) -> Timestamp {
         let number = MIGRATIONS.last().unwrap().number + 2;
-        self.record(number, number).await;
+        self.record(number, number).await
     }
 
-    async fn record(&self, number: u32, compatible_from: u32) {
+    async fn record(&self, number: u32, compatible_from: u32) -> Timestamp {
         let record = include_str!("sql/next_migration.sql");
         let (number, needed) = (number.cast_signed(), compatible_from.cast_signed());
-        self.sql.execute(record, &[&number, &needed]).await.unwrap();
+        let row = self.sql.query_one(record, &[&number, &needed]).await;
+        let micros: i64 = row.unwrap().get("applied_us");
+        Timestamp::from_microsecond(micros).unwrap()
     }
 
     /// Fails a request with a reason that only the next program knows.

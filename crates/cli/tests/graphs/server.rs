@@ -95,6 +95,12 @@ impl Server {
         block_in_place(|| process.wait_for_line(TIMEOUT, |line| line.contains(text)));
     }
 
+    /// Waits until it logs a line with this text, and returns the line.
+    pub(crate) fn until_logged(&mut self, text: &str) -> String {
+        let process = self.process();
+        block_in_place(|| process.wait_for_line(TIMEOUT, |line| line.contains(text)))
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.process().is_running()
     }

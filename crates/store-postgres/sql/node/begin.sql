@@ -1,4 +1,5 @@
 -- Starts nodes: inserts a job, with the transaction number plus $17, and a node row for each, and notifies waiting workers. Leaves out nodes whose workspace may not use their queue.
+-- Workers find a job only by its line. The start of the graph created the lines; a later failover may have lost one.
 WITH given AS MATERIALIZED (
     SELECT nextval('{schema}.job_id') AS id, g.*, q.id AS queue_id,
         CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us::double precision * interval '1 microsecond' END AS run_at
@@ -13,6 +14,12 @@ WITH given AS MATERIALIZED (
             OR coalesce((SELECT true FROM {schema}.queue_share s WHERE s.queue_id = q.id AND s.workspace_id = g.workspace_id LIMIT 1), false))
         LIMIT 1
     ) q
+), line AS (
+    INSERT INTO {schema}.job_line (queue_id, priority, queue)
+    SELECT DISTINCT g.queue_id, g.priority, g.queue FROM given g
+    WHERE coalesce((SELECT false FROM {schema}.job_line l WHERE l.queue_id = g.queue_id AND l.priority = g.priority), true)
+    ORDER BY g.queue_id, g.priority
+    ON CONFLICT DO NOTHING
 ), waiting AS (
     INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL

@@ -1,6 +1,9 @@
 -- Admits up to $2 requests: kept executions first, then workspaces in turn. Always returns at least one row; see the last SELECT.
 WITH clock AS MATERIALIZED (
-    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
+    -- Tokens of the epoch are higher than any of the lost part of a history.
+    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now, coalesce((
+        SELECT e.token_base FROM {schema}.epoch e WHERE e.server_started_at = pg_postmaster_start_time() ORDER BY e.number DESC LIMIT 1
+    ), 0) AS token_base
 ), fence AS MATERIALIZED (
     SELECT locked_by, fencing_token, lock_until FROM {schema}.shedlock WHERE name = $6
     FOR SHARE SKIP LOCKED
@@ -118,7 +121,7 @@ WITH clock AS MATERIALIZED (
     UPDATE {schema}.workflow_execution_queue q
     SET status = CASE WHEN c.refusal IS NULL THEN 'CLAIMED' ELSE 'FAILED' END,
         due = NULL,
-        claim_token = greatest(q.claim_token, $9::bigint) + 1,
+        claim_token = greatest(q.claim_token, clock.token_base) + 1,
         execution_id = CASE WHEN c.refusal IS NULL THEN c.execution_id END,
         claimed_at = CASE WHEN c.refusal IS NULL THEN clock.now END,
         claimed_by = CASE WHEN c.refusal IS NULL THEN $3 END,

@@ -13,6 +13,7 @@ mod write;
 pub(crate) use expire::UnendedExecutions;
 pub(crate) use finish::{NodeFinished, finish as finish_node};
 
+use crate::epoch;
 use crate::job::row::{count, maybe_json};
 use crate::row::{self, time};
 use crate::store::{PostgresStore, sql};
@@ -29,7 +30,7 @@ use tokio_postgres::Row;
 #[async_trait]
 impl GraphStore for PostgresStore {
     async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted> {
-        start::start(self, start).await
+        epoch::repeated(|| start::start(self, start)).await
     }
 
     async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {

@@ -11,6 +11,7 @@ pub(crate) mod notification;
 pub(crate) mod queue_cache;
 pub(crate) mod row;
 
+use crate::epoch;
 use crate::error::is_lock_timeout;
 use crate::lock_wait::LockWait;
 use crate::param::Param;
@@ -56,7 +57,7 @@ impl Jobs {
 #[async_trait]
 impl JobStore for PostgresStore {
     async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
-        enqueue::enqueue(self, jobs).await
+        epoch::repeated(|| enqueue::enqueue(self, jobs)).await
     }
 
     async fn job_key_holders(&self, jobs: &[NewJob]) -> Result<Vec<Option<JobId>>> {
@@ -64,7 +65,7 @@ impl JobStore for PostgresStore {
     }
 
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
-        claim::claim(self, claim).await
+        epoch::repeated(|| claim::claim(self, claim)).await
     }
 
     async fn job_renew(

@@ -16,8 +16,6 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How often each connection is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the identity of the server is read on a connection to a pooler, behind which the server may change.
-const IDENTITY_INTERVAL: Duration = Duration::from_secs(1);
 /// A heartbeat is repeated, so it gives up sooner.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A read is for a caller who waits for the answer, so a late answer is of no use.
@@ -81,8 +79,6 @@ thread_local! {
 pub(super) struct Watch {
     current: Mutex<Option<Use>>,
     epoch: OnceLock<Epoch>,
-    /// When the identity of the server behind a pooler was read last.
-    identified: Mutex<Option<Instant>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -116,19 +112,6 @@ impl Watch {
     /// Returns the epoch of the connection; none while the database has no schema.
     pub(super) fn epoch(&self) -> Option<Epoch> {
         self.epoch.get().copied()
-    }
-
-    /// Whether the identity of the server behind a pooler should be read again; notes that it is read now.
-    pub(super) fn is_identity_due(&self) -> bool {
-        let mut identified = self
-            .identified
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let is_due = identified.is_none_or(|at| at.elapsed() >= IDENTITY_INTERVAL);
-        if is_due {
-            *identified = Some(Instant::now());
-        }
-        is_due
     }
 
     /// Ends the use.

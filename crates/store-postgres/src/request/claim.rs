@@ -110,7 +110,6 @@ async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -
     let batch = claim.batch.min(CLAIM_MAX_BATCH);
     let executions: Vec<Uuid> = (0..batch).map(|_| fresh_id()).collect();
     let lock = claim.lock.as_ref();
-    let token_base = client.epoch.map_or(0, |epoch| epoch.token_base);
     client
         .session()
         .many(
@@ -124,7 +123,6 @@ async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -
                 &lock.map(|lock| lock.name.as_str()),
                 &lock.map(|lock| lock.owner.as_str()),
                 &lock.map(|lock| lock.token),
-                &token_base,
             ],
         )
         .await

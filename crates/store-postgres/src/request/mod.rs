@@ -7,6 +7,7 @@ mod enqueue;
 mod key_holders;
 mod resolve;
 
+use crate::epoch;
 use crate::row::{self, PgRecord};
 use crate::store::{Params, PostgresStore, sql};
 use async_trait::async_trait;
@@ -37,7 +38,7 @@ async fn read_requests(context: &'static str, rows: Vec<Row>) -> Result<Vec<Requ
 #[async_trait]
 impl RequestStore for PostgresStore {
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
-        enqueue::enqueue(self, enqueue).await
+        epoch::repeated(|| enqueue::enqueue(self, enqueue)).await
     }
 
     async fn request_key_holders(&self, enqueue: &Enqueue) -> Result<Vec<Option<KeyHolder>>> {
@@ -45,7 +46,7 @@ impl RequestStore for PostgresStore {
     }
 
     async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
-        claim::claim(self, claim).await
+        epoch::repeated(|| claim::claim(self, claim)).await
     }
 
     async fn request_promote_due(&self) -> Result<Promoted> {

@@ -1,4 +1,4 @@
-//! A server with a streaming replica, of which a test loses the last commits, and the store of a process that survives that.
+//! Servers that lose the last commits, and the store of a process that survives that.
 
 use leasehold_core::JsonText;
 use leasehold_core::job::JobClaim;
@@ -6,12 +6,15 @@ use leasehold_store::job::{JobStore, NewJob};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockStore};
 use leasehold_store::{DatabaseStore, SchemaStore};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
-use leasehold_testkit::{Cluster, SavedCluster, eventually, fresh_cluster};
+use leasehold_testkit::{Cluster, FailoverPair, SavedCluster, eventually, fresh_cluster};
 use std::time::Duration;
 use tokio::task::block_in_place;
 use tokio_postgres::{Client, NoTls};
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// More than PostgreSQL logs of a sequence in advance.
+pub(crate) const LOST: usize = 40;
 
 /// Connects to the server at this address.
 pub(crate) async fn connect(url: &str) -> Client {
@@ -29,74 +32,11 @@ pub(crate) fn store(url: &str) -> PostgresStore {
     PostgresStore::new(&options).unwrap()
 }
 
-/// A primary and its replica. Stores get a list of both.
-pub(crate) struct Replicated {
-    primary: Cluster,
-    replica: Cluster,
-}
-
-impl Replicated {
-    /// Starts both servers, and migrates the database.
-    pub(crate) async fn start() -> Self {
-        let mut primary = block_in_place(|| fresh_cluster(&[("fsync", "off")]));
-        let replica = block_in_place(|| primary.standby().unwrap());
-        let both = Self { primary, replica };
-        both.store().schema_migrate().await.unwrap();
-        both
-    }
-
-    /// A store that connects to the one of the servers that accepts writes.
-    pub(crate) fn store(&self) -> PostgresStore {
-        let address = |url: String| {
-            let (_, server) = url.split_once('@').unwrap();
-            server.split('/').next().unwrap().to_owned()
-        };
-        let (one, two) = (address(self.primary.url()), address(self.replica.url()));
-        store(&format!("postgres://postgres@{one},{two}/postgres"))
-    }
-
-    /// Stops the replication once the replica has everything: what is committed from now on will be lost.
-    pub(crate) async fn detach_replica(&self) {
-        let (primary, replica) = (
-            connect(&self.primary.url()).await,
-            connect(&self.replica.url()).await,
-        );
-        let written = include_str!("../sql/replica_written.sql");
-        let written: String = primary.query_one(written, &[]).await.unwrap().get(0);
-        let is_replayed = eventually(TIMEOUT, async || {
-            let replayed = include_str!("../sql/replica_replayed.sql");
-            let row = replica.query_one(replayed, &[&written]).await.unwrap();
-            row.get::<_, Option<bool>>("replayed").unwrap_or(false)
-        });
-        assert!(is_replayed.await, "the replica does not replay");
-        for statement in [
-            include_str!("../sql/replica_detach.sql"),
-            include_str!("../sql/replica_reload.sql"),
-        ] {
-            replica.execute(statement, &[]).await.unwrap();
-        }
-        let is_detached = eventually(TIMEOUT, async || {
-            let receives = include_str!("../sql/replica_receives.sql");
-            let row = replica.query_one(receives, &[]).await.unwrap();
-            !row.get::<_, bool>("receives")
-        });
-        assert!(is_detached.await, "the replica still receives");
-    }
-
-    /// Connects to the primary.
-    pub(crate) async fn primary_client(&self) -> Client {
-        connect(&self.primary.url()).await
-    }
-
-    /// Kills the primary and promotes the replica. Returns a connection to it.
-    pub(crate) async fn fail_over(&mut self) -> Client {
-        block_in_place(|| self.primary.kill().unwrap());
-        let client = connect(&self.replica.url()).await;
-        let promote = include_str!("../sql/replica_promote.sql");
-        let row = client.query_one(promote, &[]).await.unwrap();
-        assert!(row.get::<_, bool>("promoted"));
-        client
-    }
+/// A primary and its replica, with a migrated database.
+pub(crate) async fn replicated() -> FailoverPair {
+    let servers = FailoverPair::start();
+    store(&servers.url()).schema_migrate().await.unwrap();
+    servers
 }
 
 /// A server whose files a test replaces by older ones, as a restored backup without recovery.signal.
@@ -112,6 +52,11 @@ impl Rewindable {
 
     pub(crate) fn store(&self) -> PostgresStore {
         store(&self.0.url())
+    }
+
+    /// `host:port` of the server.
+    pub(crate) fn address(&self) -> String {
+        leasehold_testbed::postgres::server_of(&self.0.url()).to_owned()
     }
 
     pub(crate) async fn client(&self) -> Client {
@@ -184,4 +129,16 @@ pub(crate) async fn draw_numbers(store: &PostgresStore, count: usize) -> Numbers
     }
     assert_eq!(numbers.tokens.len(), count);
     numbers
+}
+
+/// Asserts that no number of `after` was drawn before, and all are higher.
+pub(crate) fn assert_higher(before: &Numbers, after: &Numbers) {
+    for (name, before, after) in [
+        ("job", &before.jobs, &after.jobs),
+        ("token", &before.tokens, &after.tokens),
+        ("lock", &before.locks, &after.locks),
+    ] {
+        let (highest, lowest) = (before.iter().max(), after.iter().min());
+        assert!(highest < lowest, "{name}: {highest:?}, then {lowest:?}");
+    }
 }

@@ -1,0 +1,2 @@
+-- Removes the lines of a queue, as a lost commit does.
+DELETE FROM leasehold.job_line WHERE queue = $1
