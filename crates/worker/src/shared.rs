@@ -3,6 +3,7 @@
 use crate::handler::Handlers;
 use crate::leased_job::LeasedJob;
 use crate::source::JobSource;
+use crate::unknown_kinds::UnknownKinds;
 use crate::worker_state::WorkerState;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) source: Arc<dyn JobSource>,
     pub(crate) options: Options,
     pub(crate) handlers: Handlers,
+    pub(crate) unknown_kinds: UnknownKinds,
     pub(crate) state: WorkerState,
     /// Cancelled when the worker begins to stop.
     pub(crate) stopping: CancellationToken,
