@@ -218,6 +218,7 @@ impl WorkerBuilder {
             unknown_kinds: UnknownKinds::default(),
             stopping: CancellationToken::new(),
             shorter_lease: Notify::new(),
+            old_lease: Notify::new(),
         }))
     }
 

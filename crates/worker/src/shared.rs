@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) stopping: CancellationToken,
     /// Notifies the heartbeat task of a lease shorter than all before.
     pub(crate) shorter_lease: Notify,
+    /// Requests a heartbeat at once, for leases that may end before the next one.
+    pub(crate) old_lease: Notify,
 }
 
 impl Shared {
