@@ -147,6 +147,10 @@ pub struct ClaimedJobs {
     /// If fewer jobs than requested were claimed: milliseconds until the next queued job is due, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_due_in_ms: Option<u64>,
+    /// How long the server waited before it claimed these jobs, in milliseconds. Their leases began no earlier than this time after the caller sent the
+    /// call: a worker that reads the answer later than `waited_ms` + `lease_ms` after that must not start the jobs.
+    #[serde(default)]
+    pub waited_ms: u64,
 }
 
 /// A claimed job with its lease.

@@ -45,6 +45,8 @@ pub enum Reason {
     Cancelling,
     /// The workspace was deleted: the request fails when it is admitted.
     WorkspaceGone,
+    /// The definition was deleted: the request fails when it is admitted.
+    DefinitionGone,
     /// The workspace is paused.
     Paused,
     /// The request is not due yet.

@@ -34,6 +34,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn welcome(payload: Value, job: JobContext) -> Result<Value, JobError> {
+    tracing::info!("working on job {}", job.id());
     let work = Duration::from_secs_f64(number("WORK_SECONDS", 0.0));
     // If the lease is lost, the worker drops the handler here.
     tokio::time::sleep(work).await;

@@ -17,6 +17,7 @@ pub(crate) fn claim_ref(from: JobRef) -> api::JobRef {
 
 pub(crate) fn claimed(from: api::ClaimedJobs) -> JobsClaimed {
     JobsClaimed {
+        lease_age: Duration::ZERO,
         jobs: from.jobs.into_iter().map(job).collect(),
         at_limit: from.at_limit,
         next_due_in: from.next_due_in_ms.map(Duration::from_millis),

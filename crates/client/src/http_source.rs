@@ -11,7 +11,7 @@ use crate::convert;
 use crate::error::{ClientError, Result};
 use async_trait::async_trait;
 use leasehold_api::Code;
-use leasehold_api::job::{ClaimOptions, FinishBatch, LeaseRenewal, ProgressReport};
+use leasehold_api::job::{ClaimOptions, ClaimedJobs, FinishBatch, LeaseRenewal, ProgressReport};
 use leasehold_core::JsonText;
 use leasehold_core::duration::millis;
 use leasehold_core::job::{
@@ -55,9 +55,41 @@ struct Queue {
     /// The last claim, which a long poll repeats.
     claim: Option<JobClaim>,
     poll: Option<JoinHandle<()>>,
-    buffered: JobsClaimed,
+    buffered: Answer,
     /// Number of long polls that returned jobs; identifies the buffered batch.
     batch: u64,
+}
+
+/// The answer to a claim.
+#[derive(Default)]
+struct Answer {
+    claimed: JobsClaimed,
+    /// The leases began no earlier than this. None without an answer.
+    leased_from: Option<Instant>,
+}
+
+impl Answer {
+    /// Converts the answer to a claim that was sent at `sent`. The server claimed no earlier than `waited_ms` later.
+    fn new(sent: Instant, claimed: ClaimedJobs) -> Self {
+        let waited = Duration::from_millis(claimed.waited_ms);
+        Self {
+            leased_from: sent.checked_add(waited),
+            claimed: convert::claimed(claimed),
+        }
+    }
+
+    /// Takes up to `max` jobs. The age of their leases counts from when the claim was sent, not from now: the process may have been suspended since.
+    fn take(&mut self, max: usize) -> JobsClaimed {
+        let count = self.claimed.jobs.len().min(max);
+        JobsClaimed {
+            jobs: self.claimed.jobs.drain(..count).collect(),
+            at_limit: self.claimed.at_limit,
+            next_due_in: None,
+            lease_age: self
+                .leased_from
+                .map_or(Duration::ZERO, |from| from.elapsed()),
+        }
+    }
 }
 
 impl Queue {
@@ -88,26 +120,23 @@ impl Inner {
         let mut queues = self.queues();
         let queue = queues.entry(claim.queue.clone()).or_default();
         queue.claim = Some(claim.clone());
-        let count = queue.buffered.jobs.len().min(claim.max as usize);
-        if count == 0 {
+        if queue.buffered.claimed.jobs.is_empty() || claim.max == 0 {
             return queue.is_polling().then(JobsClaimed::default);
         }
-        Some(JobsClaimed {
-            jobs: queue.buffered.jobs.drain(..count).collect(),
-            at_limit: queue.buffered.at_limit,
-            next_due_in: None,
-        })
+        Some(queue.buffered.take(claim.max as usize))
     }
 
-    async fn claim(&self, claim: &JobClaim, wait: Duration) -> Result<JobsClaimed> {
+    async fn claim(&self, claim: &JobClaim, wait: Duration) -> Result<Answer> {
         let options = ClaimOptions {
             worker: claim.worker.clone(),
             max: claim.max.min(HTTP_CLAIM_MAX_JOBS),
             lease_ms: claim.lease.map(millis),
             wait_ms: millis(wait),
         };
+        // Read before the claim is sent: the leases begin later than this.
+        let sent = Instant::now();
         let claimed = self.client.job_claim(&claim.queue, &options).await?;
-        Ok(convert::claimed(claimed))
+        Ok(Answer::new(sent, claimed))
     }
 
     /// Long-polls until the server has jobs, buffers them and notifies the worker. Ends early if the worker has stopped.
@@ -135,7 +164,7 @@ impl Inner {
         // At once if the worker has stopped.
         let _ = timeout(BUFFER_TIMEOUT, self.notify.closed()).await;
         let left = match self.queues().get_mut(&claim.queue) {
-            Some(queue) if queue.batch == batch => std::mem::take(&mut queue.buffered.jobs),
+            Some(queue) if queue.batch == batch => std::mem::take(&mut queue.buffered.claimed.jobs),
             _ => Vec::new(),
         };
         if !left.is_empty() {
@@ -144,12 +173,12 @@ impl Inner {
     }
 
     /// Repeats the long poll until it returns jobs. Returns none after repeated failures: the worker's next claim fails too and logs the error.
-    async fn long_poll(&self, claim: &JobClaim) -> JobsClaimed {
+    async fn long_poll(&self, claim: &JobClaim) -> Answer {
         let mut failures = 0;
         while failures < MAX_FAILED_POLLS {
             let started = Instant::now();
             match self.claim(claim, LONG_POLL).await {
-                Ok(claimed) if !claimed.jobs.is_empty() => return claimed,
+                Ok(answer) if !answer.claimed.jobs.is_empty() => return answer,
                 Ok(_) if started.elapsed() >= LONG_POLL / 2 => {
                     // The long poll ended without a job, as expected.
                     failures = 0;
@@ -163,7 +192,7 @@ impl Inner {
             failures += 1;
             sleep(BACKOFF.delay(failures, fastrand::f64())).await;
         }
-        JobsClaimed::default()
+        Answer::default()
     }
 
     async fn return_jobs(&self, worker: &str, jobs: &[ClaimedJob]) {
@@ -211,8 +240,8 @@ impl JobSource for HttpSource {
         if let Some(claimed) = self.0.claim_buffered(claim) {
             return Ok(claimed);
         }
-        let claimed = self.0.claim(claim, Duration::ZERO).await;
-        claimed.map_err(failed)
+        let answer = self.0.claim(claim, Duration::ZERO).await;
+        answer.map(|answer| answer.claimed).map_err(failed)
     }
 
     async fn renew(
@@ -259,7 +288,7 @@ impl JobSource for HttpSource {
 
     async fn arm_notification(&self) -> SourceResult<bool> {
         for queue in self.0.queues().values_mut() {
-            let idle = !queue.is_polling() && queue.buffered.jobs.is_empty();
+            let idle = !queue.is_polling() && queue.buffered.claimed.jobs.is_empty();
             if let Some(claim) = queue.claim.clone().filter(|_| idle) {
                 queue.poll = Some(tokio::spawn(self.0.clone().poll(claim)));
             }
@@ -279,5 +308,73 @@ fn failed(error: ClientError) -> SourceError {
             SourceError::rejected(error)
         }
         _ => SourceError::unavailable(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use leasehold_api::job::ClaimedJob as ApiJob;
+    use leasehold_api::queue::Backoff as ApiBackoff;
+
+    const QUEUE: &str = "emails";
+
+    fn job(id: i64) -> ApiJob {
+        ApiJob {
+            id: leasehold_core::JobId(id),
+            token: 1,
+            kind: "send".to_owned(),
+            payload: JsonText::default(),
+            priority: 0,
+            attempt: 1,
+            max_attempts: 1,
+            backoff: ApiBackoff {
+                base_ms: 1,
+                factor: 1.0,
+                max_ms: 1,
+                jitter: 0.0,
+            },
+            timeout_ms: None,
+            progress: None,
+            last_error: None,
+            trace_context: None,
+            created_at: "2026-03-01T12:00:00Z".parse().unwrap(),
+            lease_ms: 30_000,
+            lease_expires_at: "2026-03-01T12:00:30Z".parse().unwrap(),
+        }
+    }
+
+    #[tokio::test]
+    async fn buffered_job_is_as_old_as_its_poll() {
+        let source = HttpSource::new(Client::new("http://127.0.0.1:1", "key").unwrap());
+        let sent = Instant::now().checked_sub(Duration::from_secs(50)).unwrap();
+        let answer = ClaimedJobs {
+            jobs: vec![job(1), job(2)],
+            at_limit: false,
+            next_due_in_ms: None,
+            waited_ms: 29_000,
+        };
+        let queue = Queue {
+            buffered: Answer::new(sent, answer),
+            ..Queue::default()
+        };
+        source.0.queues().insert(QUEUE.to_owned(), queue);
+        let claim = JobClaim {
+            queue: QUEUE.to_owned(),
+            worker: "w".to_owned(),
+            max: 1,
+            lease: None,
+        };
+        for id in [1, 2] {
+            let waited = Duration::from_secs(29);
+            let least = sent.elapsed().checked_sub(waited).unwrap();
+            let claimed = source.claim(&claim).await.unwrap();
+            let most = sent.elapsed().checked_sub(waited).unwrap();
+            assert_eq!(claimed.jobs[0].id, leasehold_core::JobId(id));
+            let age = claimed.lease_age;
+            assert!((least..=most).contains(&age), "{age:?}");
+        }
     }
 }

@@ -23,6 +23,8 @@ pub struct Facts {
     pub execution: Option<ExecutionId>,
     /// Whether its workspace exists; nothing of a deleted workspace is admitted.
     pub workspace_exists: bool,
+    /// Whether its definition exists; nothing of a deleted definition is admitted.
+    pub definition_exists: bool,
     /// Whether its workspace is paused.
     pub paused: bool,
     /// The concurrency limit of its workspace.
@@ -83,6 +85,8 @@ pub enum Reason {
     Cancelling,
     /// Its workspace was deleted: it fails instead of being admitted.
     WorkspaceGone,
+    /// Its definition was deleted: it fails instead of being admitted.
+    DefinitionGone,
     /// Its workspace is paused.
     Paused,
     /// It is scheduled for later.
@@ -170,12 +174,7 @@ fn cancel_reason(facts: &Facts) -> Vec<Reason> {
 /// Lists the obstacles of a PENDING request, those that do not pass by waiting first.
 fn obstacles(facts: &Facts) -> Vec<Reason> {
     let mut found = cancel_reason(facts);
-    if !facts.workspace_exists {
-        found.push(Reason::WorkspaceGone);
-    }
-    if facts.paused {
-        found.push(Reason::Paused);
-    }
+    found.extend(admission_obstacles(facts));
     if facts.run_at > facts.now {
         found.push(not_due(facts));
     }
@@ -186,8 +185,32 @@ fn obstacles(facts: &Facts) -> Vec<Reason> {
         }),
         EngineFacts::Healthy | EngineFacts::NotDispatchedHere => {}
     }
-    // A request that kept its execution already has a slot.
-    if facts.execution.is_none() && facts.in_use >= facts.limit {
+    found.extend(line_obstacles(facts));
+    found
+}
+
+/// Lists what keeps a request from being admitted. A request that kept its execution is admitted already: a claim takes it again without looking at
+/// its workspace and its definition.
+fn admission_obstacles(facts: &Facts) -> Vec<Reason> {
+    if facts.execution.is_some() {
+        return Vec::new();
+    }
+    let obstacles = [
+        (!facts.workspace_exists, Reason::WorkspaceGone),
+        (!facts.definition_exists, Reason::DefinitionGone),
+        (facts.paused, Reason::Paused),
+    ];
+    let found = obstacles.into_iter().filter(|(applies, _)| *applies);
+    found.map(|(_, reason)| reason).collect()
+}
+
+/// Lists what a request waits for in the line of its workspace. A request that kept its execution has a slot and is in no line.
+fn line_obstacles(facts: &Facts) -> Vec<Reason> {
+    let mut found = Vec::new();
+    if facts.execution.is_some() {
+        return found;
+    }
+    if facts.in_use >= facts.limit {
         found.push(Reason::AtCapacity {
             limit: facts.limit,
             in_use: facts.in_use,
@@ -232,6 +255,7 @@ fn estimate(facts: &Facts, reason: &Reason, also: &[Reason]) -> Option<Timestamp
         | Reason::Starting
         | Reason::Cancelling
         | Reason::WorkspaceGone
+        | Reason::DefinitionGone
         | Reason::Paused
         | Reason::NoEngine
         | Reason::EngineDown { .. } => false,
@@ -280,6 +304,9 @@ impl fmt::Display for Why {
             ),
             Reason::WorkspaceGone => {
                 f.write_str("Its workspace is deleted; the request fails when its turn comes.")
+            }
+            Reason::DefinitionGone => {
+                f.write_str("Its definition is deleted; the request fails when its turn comes.")
             }
             Reason::Paused => {
                 f.write_str("Its workspace is paused; none of its requests is admitted.")

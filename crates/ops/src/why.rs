@@ -52,6 +52,7 @@ async fn bare(store: &dyn Store, request: &Request, engine: EngineFacts) -> Resu
         cancel_requested: request.cancel_requested_at.is_some(),
         execution: request.execution,
         workspace_exists: true,
+        definition_exists: true,
         paused: false,
         limit: 0,
         holders: Vec::new(),
@@ -68,11 +69,13 @@ async fn waiting(store: &dyn Store, request: &Request, engine: EngineFacts) -> R
     let id = request.workspace;
     let workspace = store.workspace_get(id).await?;
     let slots = store.workspace_slots(id).await?;
+    let definition = store.definition_get(id, request.definition).await?;
     let ahead = store
         .request_position(id, request.id, POSITION_MAX + 1)
         .await?;
     Ok(Facts {
         workspace_exists: workspace.as_ref().is_some_and(|w| w.deleted_at.is_none()),
+        definition_exists: definition.is_some(),
         paused: workspace.is_some_and(|workspace| workspace.paused),
         limit: slots.map_or(0, |slots| slots.limit),
         in_use: slots.map_or(0, |slots| slots.in_use),

@@ -282,10 +282,13 @@ async fn run_claim(
     let large_changes = waiters.large_changes.clone();
     let call = HeldCall::current();
     waiters.tasks.spawn(async move {
+        // Read before the claim is sent: the leases begin later than this.
+        let sent = Instant::now();
         let claimed = call.run(store.job_claim(&claim)).await;
         let guard = claimed.map(|claimed| ClaimGuard {
             call: (!claimed.jobs.is_empty()).then_some(call),
             claimed,
+            sent,
             store: store.clone(),
             worker: claim.worker,
             large_changes,
@@ -303,6 +306,8 @@ async fn run_claim(
 /// Claimed jobs that are not delivered yet. Dropping the guard returns them to their queue.
 pub(crate) struct ClaimGuard {
     claimed: JobsClaimed,
+    /// When the claim was sent to the store.
+    sent: Instant,
     store: Arc<dyn Store>,
     worker: String,
     large_changes: LargeChanges,
@@ -312,6 +317,11 @@ pub(crate) struct ClaimGuard {
 }
 
 impl ClaimGuard {
+    /// When the claim was sent to the store; the leases began later.
+    pub(crate) fn sent(&self) -> Instant {
+        self.sent
+    }
+
     /// Takes the jobs out of the guard; they are not returned any more.
     pub(crate) fn into_jobs(mut self) -> JobsClaimed {
         std::mem::take(&mut self.claimed)

@@ -5,6 +5,7 @@ use crate::handler::Handlers;
 use crate::outcome::{IntoOutcome, JobError};
 use crate::shared::{Options, Shared};
 use crate::source::JobSource;
+use crate::unknown_kinds::UnknownKinds;
 use crate::worker::Worker;
 use crate::worker_state::WorkerState;
 use leasehold_core::lease;
@@ -177,7 +178,8 @@ impl WorkerBuilder {
         self
     }
 
-    /// Sets the handler of every kind without its own. Without it such a job's attempt fails and is retried, perhaps by a worker that has a handler.
+    /// Sets the handler of every kind without its own. Without it such a job is snoozed for up to a minute, which counts no attempt, until a worker that has a
+    /// handler claims it.
     #[must_use]
     pub fn default_handler<T, F, Fut, O>(mut self, handler: F) -> Self
     where
@@ -213,8 +215,10 @@ impl WorkerBuilder {
             state: WorkerState::new(options.concurrency, options.prefetch),
             options,
             handlers: self.handlers,
+            unknown_kinds: UnknownKinds::default(),
             stopping: CancellationToken::new(),
             shorter_lease: Notify::new(),
+            old_lease: Notify::new(),
         }))
     }
 

@@ -3,6 +3,7 @@
 use crate::runner;
 use crate::shared::Shared;
 use leasehold_core::job::{JobClaim, JobsClaimed};
+use leasehold_core::lease::heartbeat_interval;
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_core::spurious_wakeup::{QUIET_PERIOD, spurious_wakeup_delay};
 use leasehold_service::FailureStreak;
@@ -140,6 +141,9 @@ impl Claimer {
         match shared.source.claim(&claim).await {
             Ok(claimed) => {
                 self.failures.succeeded();
+                // The source may have claimed the jobs before it was asked for them.
+                let leased_from = Instant::now().checked_sub(claimed.lease_age);
+                let sent = leased_from.map_or(sent, |from| from.min(sent));
                 if self.handle_claimed(index, claimed, sent) {
                     // Lets the started jobs begin before the next claim is sent.
                     tokio::task::yield_now().await;
@@ -187,6 +191,11 @@ impl Claimer {
         if let Some(shortest) = shortest.filter(|lease| *lease < self.lease) {
             self.lease = shortest;
             self.shared.shorter_lease.notify_one();
+        }
+        // A lease that has passed is left to the runner, which returns the job.
+        let age = sent.elapsed();
+        if shortest.is_some_and(|lease| age >= heartbeat_interval(lease) && age < lease) {
+            self.shared.old_lease.notify_one();
         }
     }
 

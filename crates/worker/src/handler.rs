@@ -46,12 +46,14 @@ impl Handlers {
         self.by_kind.is_empty() && self.default.is_none()
     }
 
-    /// Runs the handler of the kind.
-    pub(crate) fn call(&self, kind: &str, context: JobContext) -> BoxFuture<'static, JobEnd> {
-        match self.by_kind.get(kind).or(self.default.as_ref()) {
-            Some(handler) => handler(context),
-            None => Box::pin(std::future::ready(outcome::failed(no_handler(kind)))),
-        }
+    /// Runs the handler of the kind; none if there is none.
+    pub(crate) fn call(
+        &self,
+        kind: &str,
+        context: JobContext,
+    ) -> Option<BoxFuture<'static, JobEnd>> {
+        let handler = self.by_kind.get(kind).or(self.default.as_ref())?;
+        Some(handler(context))
     }
 }
 
@@ -82,9 +84,4 @@ fn into_outcome<O: IntoOutcome>(answer: O) -> Result<Outcome, JobError> {
 /// A permanent error: a retry would read the same payload. The failed job stays in the store, where an operator can inspect and redrive it.
 fn invalid_payload(error: &serde_json::Error) -> JobError {
     JobError::permanent(format!("failed to deserialize the payload: {error}"))
-}
-
-/// A retryable error: during a rolling deployment only some workers have the new handler.
-fn no_handler(kind: &str) -> JobError {
-    JobError::new(format!("this worker has no handler for kind `{kind}`"))
 }

@@ -16,17 +16,23 @@ use tokio::time::{Instant, sleep_until, timeout};
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut lease = shared.options.lease.unwrap_or(DEFAULT_LEASE);
     let mut last = Instant::now();
+    let mut at_once = false;
     loop {
-        let next = last + heartbeat_interval(lease);
+        let next = if at_once {
+            last
+        } else {
+            last + heartbeat_interval(lease)
+        };
         tokio::select! {
             () = sleep_until(next) => {}
+            () = shared.old_lease.notified() => {}
             () = shared.shorter_lease.notified() => {
                 lease = shortest(&shared.state.leases()).map_or(lease, |shortest| shortest.min(lease));
                 continue;
             }
         }
         last = Instant::now();
-        heartbeat(&shared, heartbeat_interval(lease)).await;
+        at_once = heartbeat(&shared, heartbeat_interval(lease)).await;
     }
 }
 
@@ -34,8 +40,10 @@ fn shortest(jobs: &[Arc<LeasedJob>]) -> Option<Duration> {
     jobs.iter().map(|job| job.claimed.lease).min()
 }
 
-/// Renews all leases. A lease that expires by the local clock meanwhile is lost, whatever the statement returns.
-async fn heartbeat(shared: &Shared, interval: Duration) {
+/// Renews all leases. A lease that expires by the local clock meanwhile is lost, whatever the statement returns. Returns whether a claim meanwhile needs the
+/// next heartbeat at once.
+async fn heartbeat(shared: &Shared, interval: Duration) -> bool {
+    let mut at_once = false;
     let renewals = renew_all(shared, interval);
     tokio::pin!(renewals);
     loop {
@@ -43,10 +51,11 @@ async fn heartbeat(shared: &Shared, interval: Duration) {
         let jobs = shared.state.leases();
         let running = jobs.iter().filter(|job| !job.is_done());
         let first_end = running.map(|job| job.lease_end()).min();
-        // Leases claimed meanwhile end no sooner than one interval from now.
+        // Leases claimed meanwhile end no sooner than one interval from now, or are notified as old.
         let next_check = Instant::now() + interval;
         tokio::select! {
-            () = &mut renewals => return,
+            () = &mut renewals => return at_once,
+            () = shared.old_lease.notified() => at_once = true,
             () = sleep_until(first_end.map_or(next_check, |end| end.min(next_check))) => {}
         }
     }

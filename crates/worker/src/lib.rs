@@ -36,6 +36,7 @@ mod runner;
 mod shared;
 mod source;
 mod stats;
+mod unknown_kinds;
 mod worker;
 mod worker_state;
 

@@ -59,7 +59,10 @@ async fn watch(shared: &Arc<Shared>, job: &Arc<LeasedJob>) -> Option<JobEnd> {
     let timeout = job.claimed.timeout;
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let context = JobContext::new(job.clone(), shared.clone(), deadline);
-    let mut work = shared.handlers.call(&job.claimed.kind, context);
+    let Some(mut work) = shared.handlers.call(&job.claimed.kind, context) else {
+        let worker = &shared.options.name;
+        return Some(shared.unknown_kinds.snooze(job, worker));
+    };
     tokio::select! {
         biased;
         end = &mut work => return Some(end),

@@ -3,6 +3,7 @@
 use crate::handler::Handlers;
 use crate::leased_job::LeasedJob;
 use crate::source::JobSource;
+use crate::unknown_kinds::UnknownKinds;
 use crate::worker_state::WorkerState;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +28,14 @@ pub(crate) struct Shared {
     pub(crate) source: Arc<dyn JobSource>,
     pub(crate) options: Options,
     pub(crate) handlers: Handlers,
+    pub(crate) unknown_kinds: UnknownKinds,
     pub(crate) state: WorkerState,
     /// Cancelled when the worker begins to stop.
     pub(crate) stopping: CancellationToken,
     /// Notifies the heartbeat task of a lease shorter than all before.
     pub(crate) shorter_lease: Notify,
+    /// Requests a heartbeat at once, for leases that may end before the next one.
+    pub(crate) old_lease: Notify,
 }
 
 impl Shared {

@@ -11,7 +11,7 @@ pub struct Stats {
     pub failed: u64,
     /// Failed attempts whose job is retried.
     pub retried: u64,
-    /// Jobs snoozed by their handler.
+    /// Jobs snoozed by their handler, or because their kind has none.
     pub snoozed: u64,
     /// Jobs returned to the queue: not started, or cancelled by a shutdown.
     pub returned: u64,

@@ -202,6 +202,73 @@ async fn killed_worker_loses_no_job(on: BackendKind, killed: Language) {
     );
 }
 
+/// Suspends a worker that waits for a job. The server sends it one, whose lease passes; another worker completes the job.
+async fn stopped_idle_worker_does_not_run_a_finished_job(on: BackendKind, language: Language) {
+    let server = CountingServer::new(on).await;
+    let mut stopped = start(&server, language).await;
+    server.until_waiting().await;
+    block_in_place(|| stopped.process.stop());
+    enqueue(&server, 0..1).await;
+    until("the suspended worker has the job", async || {
+        !held_by(&server, &stopped).await.is_empty()
+    })
+    .await;
+    let first = jobs(&server, JobStatus::Running).await.remove(0);
+    until("its lease has passed", async || {
+        server.store.now().await.unwrap() > first.lease_expires_at.unwrap()
+    })
+    .await;
+    let mut other = start_with(&server, Language::Rust, "60000", "0").await;
+    until_completed(&server, 1).await;
+    block_in_place(|| other.process.terminate());
+    block_in_place(|| other.process.wait(WAIT_TIMEOUT));
+    block_in_place(|| stopped.process.cont());
+    // The next job comes after the one that it got while it was suspended.
+    enqueue(&server, 1..2).await;
+    until_completed(&server, 2).await;
+    block_in_place(|| stopped.process.terminate());
+    let status = block_in_place(|| stopped.process.wait(WAIT_TIMEOUT));
+    assert!(status.success(), "{status}");
+    let job = server.client.job_get(first.id).await.unwrap();
+    assert!(other.is(&job_result(&job).by));
+    let worked_on = |id: JobId| {
+        let text = format!("working on job {id}");
+        let lines = stopped.process.lines();
+        lines.iter().any(|line| has_words(line, &text))
+    };
+    for job in jobs(&server, JobStatus::Completed).await {
+        assert_eq!(worked_on(job.id), job.id != first.id, "job {}", job.id);
+    }
+}
+
+/// Whether the line contains the text, and its last number is not longer than in the text.
+fn has_words(line: &str, text: &str) -> bool {
+    let after = line.split_once(text).map(|(_, after)| after);
+    after.is_some_and(|after| !after.starts_with(|next: char| next.is_ascii_digit()))
+}
+
+async fn until_completed(server: &CountingServer, count: u64) {
+    until("the jobs are completed", async || {
+        server.client.queue_counts(QUEUE).await.unwrap().completed == count
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_idle_rust_worker_does_not_run_a_finished_job_on_postgres() {
+    stopped_idle_worker_does_not_run_a_finished_job(BackendKind::Postgres, Language::Rust).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_idle_rust_worker_does_not_run_a_finished_job_on_sqlite() {
+    stopped_idle_worker_does_not_run_a_finished_job(BackendKind::Sqlite, Language::Rust).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_idle_python_worker_does_not_run_a_finished_job() {
+    stopped_idle_worker_does_not_run_a_finished_job(BackendKind::Sqlite, Language::Python).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn python_killed_on_postgres() {
     killed_worker_loses_no_job(BackendKind::Postgres, Language::Python).await;

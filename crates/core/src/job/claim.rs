@@ -27,6 +27,9 @@ pub struct JobsClaimed {
     pub at_limit: bool,
     /// Time until the next waiting job of the queue is due; set only if fewer than `max` were claimed and a job waits.
     pub next_due_in: Option<Duration>,
+    /// The most time that has passed since the leases began, if the jobs were claimed before they were asked for, such as by a long poll whose answer was
+    /// kept. Zero if they were claimed by this call: then its caller knows when it was sent.
+    pub lease_age: Duration,
 }
 
 /// Outcome of renewing leases. A lease in neither list is lost.

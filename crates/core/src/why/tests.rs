@@ -25,6 +25,7 @@ fn free() -> Facts {
         cancel_requested: false,
         execution: None,
         workspace_exists: true,
+        definition_exists: true,
         paused: false,
         limit: 2,
         holders: Vec::new(),
@@ -55,6 +56,7 @@ fn obstacles_in_order() -> Vec<(Change, Reason)> {
     vec![
         (|f| f.cancel_requested = true, Reason::Cancelling),
         (|f| f.workspace_exists = false, Reason::WorkspaceGone),
+        (|f| f.definition_exists = false, Reason::DefinitionGone),
         (|f| f.paused = true, Reason::Paused),
         (
             |f| f.run_at = now() + MINUTE,
@@ -152,6 +154,25 @@ fn request_that_kept_its_execution_needs_no_second_slot() {
 }
 
 #[test]
+fn request_that_kept_its_execution_is_held_back_by_nothing_of_its_workspace() {
+    let of_workspace: [Change; 5] = [
+        |f| f.workspace_exists = false,
+        |f| f.definition_exists = false,
+        |f| f.paused = true,
+        |f| f.in_use = 2,
+        |f| f.ahead = Some(Ahead::MoreThan(1_000)),
+    ];
+    let kept: Change = |f| f.execution = Some(execution(1));
+    for change in of_workspace {
+        let why = explain(&with(&[kept, change]));
+        assert_eq!((why.reason, why.also), (Reason::NextInLine, vec![]));
+        assert_eq!(why.estimated_start, Some(now()));
+    }
+    let why = explain(&with(&[kept, |f| f.engine = down()]));
+    assert!(matches!(why.reason, Reason::EngineDown { .. }));
+}
+
+#[test]
 fn every_other_status_has_its_reason() {
     use RequestStatus::{Claimed, Completed, Dispatched, Failed};
     let cancelling = [Reason::Cancelling];
@@ -212,7 +233,7 @@ fn the_estimate_counts_the_slots_that_must_become_free() {
 fn no_estimate_without_the_needed_facts() {
     let full: Change = |f| f.in_use = 2;
     let timed: Change = |f| f.typical_duration = Some(MINUTE);
-    let unknown: [&[Change]; 8] = [
+    let unknown: [&[Change]; 9] = [
         &[full],
         &[full, timed, |f| f.ahead = Some(Ahead::MoreThan(1_000))],
         &[full, timed, |f| f.paused = true],
@@ -220,6 +241,7 @@ fn no_estimate_without_the_needed_facts() {
         &[full, timed, |f| f.engine = down()],
         &[timed, |f| f.limit = 0],
         &[timed, |f| f.workspace_exists = false],
+        &[timed, |f| f.definition_exists = false],
         &[full, |f| f.typical_duration = Some(Duration::MAX)],
     ];
     for changes in unknown {
@@ -249,7 +271,7 @@ fn sentence(changes: &[Change]) -> String {
 #[test]
 fn every_reason_has_a_sentence() {
     let runs: Change = |f| f.status = RequestStatus::Dispatched.into();
-    let table: [(&[Change], &str); 11] = [
+    let table: [(&[Change], &str); 12] = [
         (&[runs], "Running."),
         (
             &[runs, |f| f.pollers = Some(0)],
@@ -271,6 +293,10 @@ fn every_reason_has_a_sentence() {
         (
             &[|f| f.workspace_exists = false],
             "Its workspace is deleted; the request fails when its turn comes.",
+        ),
+        (
+            &[|f| f.definition_exists = false],
+            "Its definition is deleted; the request fails when its turn comes.",
         ),
         (
             &[|f| f.paused = true],

@@ -17,7 +17,8 @@ use leasehold_api::job::{
 };
 use leasehold_core::job::{JobFinish, JobRef};
 use leasehold_ops::{self as ops, LeaseOwner};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use utoipa_axum::routes;
 
 /// How often a claim that waits for jobs checks that its key is still valid.
@@ -49,6 +50,7 @@ async fn claim(
     let lease = body.lease_ms.map(Duration::from_millis);
     let claim = ops::claim::check_claim(&queue, &owner, body.max, lease, wait)?;
     let wait = wait.min(state.options.claim_wait_max);
+    // The caller sent the call earlier than this.
     let begun = Instant::now();
     let claiming = claim_wait::claim(&state.store, &state.claim_waiters, claim, wait, &state.stop);
     let guard = tokio::select! {
@@ -61,7 +63,8 @@ async fn claim(
     {
         access::valid(found)?;
     }
-    Ok(Json(convert::claimed(guard.into_jobs())))
+    let waited = guard.sent().saturating_duration_since(begun);
+    Ok(Json(convert::claimed(guard.into_jobs(), waited)))
 }
 
 /// Waits until the key of a call is revoked or has expired.

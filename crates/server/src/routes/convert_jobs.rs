@@ -117,11 +117,12 @@ pub(super) fn job(from: store::job::Job, payloads: Payloads) -> api::Job {
     }
 }
 
-pub(super) fn claimed(from: JobsClaimed) -> api::ClaimedJobs {
+pub(super) fn claimed(from: JobsClaimed, waited: Duration) -> api::ClaimedJobs {
     api::ClaimedJobs {
         jobs: from.jobs.into_iter().map(claimed_job).collect(),
         at_limit: from.at_limit,
         next_due_in_ms: from.next_due_in.map(millis),
+        waited_ms: millis(waited),
     }
 }
 

@@ -194,6 +194,7 @@ fn reason(from: Reason) -> api::why::Reason {
         Reason::Starting => ApiReason::Starting,
         Reason::Cancelling => ApiReason::Cancelling,
         Reason::WorkspaceGone => ApiReason::WorkspaceGone,
+        Reason::DefinitionGone => ApiReason::DefinitionGone,
         Reason::Paused => ApiReason::Paused,
         Reason::NotDue { until } => ApiReason::NotDue { until },
         Reason::BackingOff { until, error } => ApiReason::BackingOff { until, error },

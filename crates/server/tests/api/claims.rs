@@ -300,6 +300,26 @@ async fn waiting_claim_returns_when_a_job_is_enqueued_on_sqlite() {
 }
 
 #[tokio::test]
+async fn claim_says_how_long_it_waited_before_the_leases_began() {
+    let server = TestServer::new().await;
+    let delay = Duration::from_millis(300);
+    let new = json!({"kind": "a", "run_in_ms": 300});
+    let path = "/v1/queues/emails/jobs";
+    server.post(path, &server.admin, new).await.expect(201);
+    let begun = Instant::now();
+    let asked = json!({"worker": "w", "wait_ms": 60_000});
+    let answer = server.post(CLAIM, &server.admin, asked).await.expect(200);
+    let waited = Duration::from_millis(answer["waited_ms"].as_u64().unwrap());
+    assert!(waited <= begun.elapsed(), "{waited:?}");
+    // The job may have been enqueued some time before the claim was sent.
+    assert!(waited + begun.elapsed() >= delay, "{waited:?}");
+    assert!(!waited.is_zero());
+    let asked = json!({"worker": "w"});
+    let answer = server.post(CLAIM, &server.admin, asked).await.expect(200);
+    assert!(answer["waited_ms"].is_u64(), "{answer}");
+}
+
+#[tokio::test]
 async fn waiting_claim_returns_when_a_job_becomes_due() {
     let server = TestServer::new().await;
     for _ in 0..ATTEMPTS {

@@ -5,7 +5,7 @@ use leasehold_core::ExecutionEnd;
 use leasehold_core::why::EngineFacts;
 use leasehold_store::fresh_id;
 use leasehold_store::request::ReleaseKind;
-use leasehold_testbed::{KeyedWorkspace, Pollers, TestServer};
+use leasehold_testbed::{BackendKind, KeyedWorkspace, Pollers, TestServer};
 use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
@@ -267,4 +267,65 @@ async fn unknown_start_needs_no_second_slot() {
     assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
     let shown = why(&server, &workspace, waits).await;
     assert_eq!(shown["reason"]["code"], "at_capacity");
+}
+
+async fn on_both_stores<Scenario: Future<Output = ()>>(scenario: impl Fn(TestServer) -> Scenario) {
+    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
+        scenario(TestServer::on(on).await).await;
+    }
+}
+
+#[tokio::test]
+async fn why_of_a_kept_execution_names_no_pause() {
+    on_both_stores(async |server| {
+        let workspace = server.workspace(1).await;
+        let kept = server.enqueue_claimed(&workspace).await;
+        server.release(&kept, ReleaseKind::Unknown, 0).await;
+        let fresh = server.enqueue(&workspace).await;
+        pause(&server, &workspace).await;
+        let shown = why(&server, &workspace, kept.id).await;
+        assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
+        assert_eq!(shown["also"], json!([]));
+        let shown = why(&server, &workspace, fresh).await;
+        assert_eq!(shown["reason"], json!({"code": "paused"}));
+        let path = workspace.path("");
+        server
+            .call(Method::DELETE, &path, &server.admin, Value::Null)
+            .await
+            .expect(204);
+        let path = workspace.path(&format!("/requests/{}/why", kept.id));
+        let shown = server.get(&path, &server.admin).await.expect(200);
+        assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
+        // What it says is true: the next claim takes the request again, with its execution.
+        let claimed = server.claim(9).await;
+        let taken = claimed.iter().find(|claimed| claimed.id == kept.id);
+        assert_eq!(taken.map(|taken| taken.execution), Some(kept.execution));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn why_names_a_deleted_definition() {
+    on_both_stores(async |server| {
+        let workspace = server.workspace(1).await;
+        let kept = server.enqueue_claimed(&workspace).await;
+        server.release(&kept, ReleaseKind::Unknown, 0).await;
+        let fresh = server.enqueue(&workspace).await;
+        let path = workspace.path(&format!("/definitions/{}", workspace.definition));
+        server
+            .call(Method::DELETE, &path, &workspace.key, Value::Null)
+            .await
+            .expect(204);
+        let shown = why(&server, &workspace, &fresh).await;
+        assert_eq!(shown["reason"], json!({"code": "definition_gone"}));
+        assert_eq!(shown["also"][0]["code"], "at_capacity");
+        assert_eq!(
+            shown["explanation"],
+            "Its definition is deleted; the request fails when its turn comes."
+        );
+        assert_eq!(shown.get("estimated_start"), None);
+        let shown = why(&server, &workspace, kept.id).await;
+        assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
+    })
+    .await;
 }

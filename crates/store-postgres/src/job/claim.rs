@@ -90,6 +90,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
         next_due_in: summary
             .get::<_, Option<i64>>("next_due_us")
             .map(|us| Duration::from_micros(u64::try_from(us).unwrap_or(0))),
+        lease_age: Duration::ZERO,
     })
 }
 

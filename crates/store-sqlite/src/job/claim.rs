@@ -70,6 +70,7 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
         jobs,
         at_limit,
         next_due_in,
+        lease_age: Duration::ZERO,
     })
 }
 

@@ -125,7 +125,7 @@ define! {
         pub(crate) lock_lost: Family<LockName, Counter> = counters(labelled(&["lock"], "leasehold_lock_losses_total", "Locks lost before they were released"));
         pub(crate) lock_held: Family<LockName, FloatGauge> = gauges(labelled(&["lock"], "leasehold_lock_held", "1 if this process holds the lock"));
         pub(crate) renewed: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_lease_renewals_total", "Leases renewed, of a `request` or a `job`"));
-        pub(crate) lost: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_lease_losses_total", "Leases found lost by their holder: a dispatcher at any time, a worker when it finishes a job"));
+        pub(crate) lost: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_lease_losses_total", "Leases found lost by their holder: a dispatcher at any time, a worker when it renews a lease, reports progress or finishes a job"));
         pub(crate) expired: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_lease_expiries_total", "Expired leases recovered by this process; jobs that a claim requeues itself are not counted"));
     }
     "Jobs" {

@@ -1,9 +1,10 @@
 //! Counts state transitions from the results of store calls: the process whose call committed a transition counts it. Knows no database.
 
+use super::recent_claims::RecentClaims;
 use crate::metrics::{Kind, Metrics, Outcome, Reason, Status};
 use leasehold_core::graph::GraphStop;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed, JobsRenewed};
-use leasehold_core::{ExecutionId, FailureReason, RequestId};
+use leasehold_core::{ExecutionId, FailureReason, JobId, JsonText, RequestId};
 use leasehold_store::audit::AuditObserver;
 use leasehold_store::change::ChangeObserver;
 use leasehold_store::definition::DefinitionObserver;
@@ -27,6 +28,7 @@ use leasehold_store::request::{
 use leasehold_store::workspace::WorkspaceObserver;
 use leasehold_store::{DatabaseObserver, SchemaObserver};
 use prometheus_client::metrics::counter::Counter;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +47,8 @@ pub struct StoreEventCounters {
     jobs_failed: Counter,
     jobs_queued: Counter,
     jobs_lost: Counter,
+    /// Job claims that their holder has ended, or whose loss is counted. A renewal that does not find one of these has found no loss.
+    ended_claims: RecentClaims,
 }
 
 impl StoreEventCounters {
@@ -72,6 +76,7 @@ impl StoreEventCounters {
             jobs_failed: job("failed"),
             jobs_queued: job("queued"),
             jobs_lost: job("lease_lost"),
+            ended_claims: RecentClaims::default(),
             metrics,
         }
     }
@@ -106,7 +111,25 @@ impl StoreEventCounters {
         }
     }
 
-    fn jobs_finished(&self, answer: &JobsFinished) {
+    /// Counts lost job leases: each once, by the first call that reports it.
+    fn job_leases_lost(&self, claims: impl IntoIterator<Item = JobRef>) {
+        let lost = self.ended_claims.insert(claims);
+        self.job_losses.inc_by(lost as u64);
+    }
+
+    fn jobs_finished(&self, finishes: &[JobFinish], answer: &JobsFinished) {
+        let claims_where = |wanted: fn(&JobFinished) -> bool| {
+            let finished = finishes.iter().zip(&answer.jobs);
+            let found = finished.filter(move |(_, finished)| wanted(finished));
+            found.map(|(finish, _)| finish.claim)
+        };
+        // First, so that a repeated finish, which is answered with a lost lease, counts no loss.
+        self.ended_claims
+            .insert(claims_where(|finished| match finished {
+                JobFinished::Completed | JobFinished::Failed | JobFinished::Queued { .. } => true,
+                JobFinished::LeaseLost | JobFinished::NotWritten => false,
+            }));
+        self.job_leases_lost(claims_where(|finished| *finished == JobFinished::LeaseLost));
         let (mut completed, mut failed, mut queued, mut lost, mut unwritten) = (0, 0, 0, 0, 0_u64);
         for finished in &answer.jobs {
             match finished {
@@ -121,7 +144,6 @@ impl StoreEventCounters {
         self.jobs_failed.inc_by(failed);
         self.jobs_queued.inc_by(queued);
         self.jobs_lost.inc_by(lost);
-        self.job_losses.inc_by(lost);
         if let Some(error) = &answer.failure {
             tracing::warn!(
                 error,
@@ -256,12 +278,22 @@ impl JobObserver for StoreEventCounters {
         }
     }
 
-    fn job_renew(&self, _: &str, _: &[JobRef], _: Duration, answer: &JobsRenewed) {
+    fn job_renew(&self, _: &str, claims: &[JobRef], _: Duration, answer: &JobsRenewed) {
         self.job_renewals.inc_by(answer.renewed.len() as u64);
+        // A job is in the answer at most once.
+        if claims.len() > answer.renewed.len() + answer.busy.len() {
+            self.job_leases_lost(lost_claims(claims, answer));
+        }
     }
 
-    fn job_finish(&self, _: &str, _: &[JobFinish], answer: &JobsFinished) {
-        self.jobs_finished(answer);
+    fn job_progress(&self, _: &str, claim: JobRef, _: &JsonText, answer: &bool) {
+        if !answer {
+            self.job_leases_lost([claim]);
+        }
+    }
+
+    fn job_finish(&self, _: &str, finishes: &[JobFinish], answer: &JobsFinished) {
+        self.jobs_finished(finishes, answer);
         self.graphs_ended(&answer.ended);
     }
 
@@ -289,6 +321,21 @@ impl GraphObserver for StoreEventCounters {
             self.finished(expired.reason);
         }
     }
+}
+
+/// Returns the claims whose lease a renewal did not find.
+fn lost_claims(claims: &[JobRef], answer: &JobsRenewed) -> Vec<JobRef> {
+    // If a worker lost a job and claimed it again, only the highest token holds the lease.
+    let mut highest: HashMap<JobId, i64> = HashMap::with_capacity(claims.len());
+    for claim in claims {
+        let token = highest.entry(claim.job).or_insert(claim.token);
+        *token = claim.token.max(*token);
+    }
+    let held: HashSet<JobId> = answer.renewed.iter().chain(&answer.busy).copied().collect();
+    let is_held =
+        |claim: &JobRef| held.contains(&claim.job) && highest.get(&claim.job) == Some(&claim.token);
+    let lost = claims.iter().filter(|claim| !is_held(claim));
+    lost.copied().collect()
 }
 
 // Only the calls of these ports are counted, in `StoreMetrics`.

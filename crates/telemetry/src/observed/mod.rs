@@ -2,6 +2,7 @@
 
 mod engine;
 mod event_counters;
+mod recent_claims;
 mod store;
 
 pub use engine::ObservedEngine;

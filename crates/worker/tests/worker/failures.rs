@@ -1,10 +1,11 @@
 //! Failed attempts: errors, panics, timeouts, unknown kinds, invalid payloads and results.
 
+use crate::logs;
 use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::job::JobRetry;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, JobStatus};
-use leasehold_store::job::Job;
+use leasehold_store::job::{Job, NewJob};
 use leasehold_store::queue::QueueChange;
 use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, JobError, Stats, WorkerBuilder};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tracing::Level;
 
 on_both!(
     error_is_retried_until_max_attempts,
@@ -19,7 +21,7 @@ on_both!(
     error_can_set_the_retry_delay,
     panic_fails_the_attempt_and_the_worker_continues,
     timed_out_attempt_fails_and_its_handler_is_dropped,
-    kind_without_a_handler_is_retried,
+    job_of_unknown_kind_costs_no_attempt,
     default_handler_runs_kinds_without_their_own,
     payload_of_wrong_type_fails_permanently,
     error_text_includes_its_cause,
@@ -153,14 +155,38 @@ async fn timed_out_attempt_fails_and_its_handler_is_dropped(on: BackendKind) {
     assert_eq!((stats.timed_out, stats.failed), (1, 1));
 }
 
-async fn kind_without_a_handler_is_retried(on: BackendKind) {
+async fn job_of_unknown_kind_costs_no_attempt(on: BackendKind) {
+    let env = WorkerEnv::still(on).await;
     let handler = async |_: Value, _: JobContext| Ok(());
-    let (job, stats) = run_to_failure(on, |worker| worker.handler("other", handler)).await;
-    assert_eq!(
-        last_error(&job),
-        "this worker has no handler for kind `send`"
-    );
-    assert_eq!((job.attempts, stats.retried), (3, 2));
+    let poll = Duration::from_millis(20);
+    let old = env.worker().poll_interval(poll).handler("other", handler);
+    let old = old.build().unwrap().start();
+    let only_once = |new: &mut NewJob| new.max_attempts = Some(1);
+    let ids = [
+        env.enqueue_with("send", json!(null), only_once).await,
+        env.enqueue_with("send", json!(null), only_once).await,
+    ];
+    for claims in [2, 4, 6] {
+        until("both wait", async || old.stats().snoozed == claims).await;
+        for id in ids {
+            let job = env.until(id, JobStatus::Queued).await;
+            assert_eq!((job.attempts, job.last_error), (0, None));
+            let wait = job.run_at.duration_since(env.store.now().await.unwrap());
+            assert!(!wait.is_negative() && !wait.is_zero(), "{wait:?}");
+        }
+        env.advance(Duration::from_secs(60));
+    }
+    let stats = old.stop().await;
+    assert_eq!((stats.failed, stats.retried), (0, 0));
+    let name = "no handler for this kind of job; its jobs wait for a worker that has one";
+    logs::assert_once(Level::WARN, &[name, " kind=send", " queue=emails"]);
+    env.advance(Duration::from_secs(60));
+    let new = env.worker().handler("send", handler);
+    let new = new.build().unwrap().start();
+    for id in ids {
+        assert_eq!(env.until(id, JobStatus::Completed).await.attempts, 1);
+    }
+    new.stop().await;
 }
 
 async fn default_handler_runs_kinds_without_their_own(on: BackendKind) {

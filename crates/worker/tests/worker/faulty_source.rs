@@ -39,6 +39,8 @@ pub(crate) struct FaultySource {
     calls: Mutex<HashMap<&'static str, Vec<usize>>>,
     claims: Mutex<Vec<JobClaim>>,
     locked: Mutex<LockedJobs>,
+    /// The age of the leases in the next answer with jobs.
+    next_lease_age: Mutex<Option<Duration>>,
     /// Replaces the notifications while they are dropped.
     silence: Mutex<Option<watch::Sender<u64>>>,
 }
@@ -52,6 +54,7 @@ impl FaultySource {
             calls: Mutex::default(),
             claims: Mutex::default(),
             locked: Mutex::default(),
+            next_lease_age: Mutex::default(),
             silence: Mutex::default(),
         }
     }
@@ -88,6 +91,11 @@ impl FaultySource {
     fn is_locked(&self, claim: JobRef) -> bool {
         let locked = self.locked.lock().unwrap();
         locked.others != locked.jobs.contains(&claim.job)
+    }
+
+    /// The next jobs are answered this long after they were claimed, as from a buffer.
+    pub(crate) fn age_next_leases(&self, age: Duration) {
+        *self.next_lease_age.lock().unwrap() = Some(age);
     }
 
     /// Workers that start from now on get no notifications.
@@ -181,8 +189,14 @@ fn lost(name: &'static str) -> SourceError {
 impl JobSource for FaultySource {
     async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed> {
         self.claims.lock().unwrap().push(claim.clone());
-        self.call("claim", claim.max as usize, self.real.claim(claim))
-            .await
+        let real = self.real.claim(claim);
+        let mut claimed = self.call("claim", claim.max as usize, real).await?;
+        if !claimed.jobs.is_empty()
+            && let Some(age) = self.next_lease_age.lock().unwrap().take()
+        {
+            claimed.lease_age = age;
+        }
+        Ok(claimed)
     }
 
     async fn renew(

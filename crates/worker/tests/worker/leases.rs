@@ -27,6 +27,8 @@ on_both!(
     two_failed_renewals_do_not_lose_the_lease,
     prefetched_job_with_lost_lease_is_not_started,
     rejected_progress_cancels_the_handler,
+    job_answered_after_its_lease_is_not_started,
+    old_lease_is_renewed_at_once,
     lease_is_kept_with_store_clock_two_hours_ahead,
     lease_is_kept_with_store_clock_two_hours_behind,
 );
@@ -302,6 +304,35 @@ async fn prefetched_job_with_lost_lease_is_not_started(on: BackendKind) {
     let stats = worker.stop().await;
     assert_eq!((stats.claimed, stats.lost), (3, 3));
     assert_eq!(waiters.started.load(Ordering::SeqCst), 1);
+}
+
+async fn job_answered_after_its_lease_is_not_started(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    env.source.age_next_leases(LONG);
+    let waiters = BlockingHandlers::new();
+    let worker = waiters.start(&env, LONG, 2);
+    let id = env.enqueue("send", json!(null)).await;
+    // The store still holds the lease, so it accepts the return, and the job is claimed again.
+    waiters.until_started(1).await;
+    waiters.go.add_permits(1);
+    assert_eq!(env.until(id, JobStatus::Completed).await.attempts, 1);
+    let stats = worker.stop().await;
+    assert_eq!((stats.claimed, stats.returned, stats.completed), (2, 1, 1));
+    assert_eq!(waiters.started.load(Ordering::SeqCst), 1);
+}
+
+async fn old_lease_is_renewed_at_once(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    // Ends before the second heartbeat.
+    env.source.age_next_leases(LONG / 2);
+    let waiters = BlockingHandlers::new();
+    let worker = waiters.start(&env, LONG, 2);
+    let id = env.enqueue("send", json!(null)).await;
+    waiters.until_started(1).await;
+    until_renewed(&env, 1).await;
+    waiters.go.add_permits(1);
+    assert_eq!(env.until(id, JobStatus::Completed).await.attempts, 1);
+    assert_eq!(worker.stop().await.lost, 0);
 }
 
 async fn rejected_progress_cancels_the_handler(on: BackendKind) {

@@ -7,6 +7,7 @@ use leasehold_core::lease::bounded;
 use leasehold_core::limits::{CLAIM_MAX_BYTES, JOB_MAX_BATCH};
 use leasehold_core::{JobId, JobStatus, Timestamp};
 use std::cmp::Reverse;
+use std::time::Duration;
 
 impl Jobs {
     /// Claims jobs after taking back the expired leases that the claim may need.
@@ -70,6 +71,7 @@ impl Jobs {
             jobs,
             at_limit: capacity < requested.min(due.len()),
             next_due_in: (n < requested).then(next).flatten(),
+            lease_age: Duration::ZERO,
         }
     }
 
