@@ -1,6 +1,7 @@
 //! The dispatcher: claims requests and starts their executions in the engine. This module decides when; `start` decides what a start's outcome means.
 
 mod capacity_log;
+mod claims;
 mod cycle;
 mod flush;
 mod held_claims;

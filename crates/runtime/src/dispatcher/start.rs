@@ -4,6 +4,7 @@ use super::flush::ResolvedClaim;
 use super::held_claims::LeaseDeadline;
 use super::trace::{self, RequestTrace};
 use super::{Shared, log};
+use crate::circuit_breaker::StartUnderWay;
 use crate::crash::poisoned_error;
 use futures::FutureExt;
 use leasehold_core::retry::Backoff;
@@ -15,18 +16,22 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest delay before an unknown start is repeated.
+/// The longest delay before an unknown start is repeated. It holds a slot, and the engine may be back.
 const UNKNOWN_MAX_DELAY: Duration = Duration::from_secs(30);
+/// After so many failures while other starts succeed, the request is the cause, and the delay may grow up to the maximum backoff.
+const FAILURES_BESIDE_SUCCESSES: u32 = 5;
 
 /// A claimed request to be started.
 pub(super) struct AdmittedRequest {
     pub(super) claimed: ClaimedRequest,
     pub(super) deadline: LeaseDeadline,
     pub(super) trace: RequestTrace,
+    pub(super) under_way: StartUnderWay,
 }
 
 impl AdmittedRequest {
     pub(super) fn resolved_as(self, resolution: Resolution) -> ResolvedClaim {
+        drop(self.under_way);
         ResolvedClaim {
             claimed: self.claimed,
             resolution,
@@ -69,9 +74,10 @@ pub(super) async fn resolve(shared: &Shared, admitted: &mut AdmittedRequest) -> 
         }
         Err(_elapsed) => {
             let error = format!("no answer within {:?}", shared.options.start_timeout);
-            shared.breaker.record_start(&StartOutcome::Unknown {
+            let outcome = StartOutcome::Unknown {
                 error: error.clone(),
-            });
+            };
+            record(shared, claimed, &outcome);
             unknown(shared, claimed, error)
         }
     }
@@ -82,6 +88,7 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
         claimed,
         deadline,
         trace,
+        under_way: _,
     } = admitted;
     if claimed.crashes.is_poisoned() {
         return resolve_poisoned(shared, claimed).await;
@@ -110,7 +117,7 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
     let outcome = shared.engine.start(&start).await;
     log::answered(claimed, &outcome);
     trace::answered(call, &outcome);
-    let is_first_failure = shared.breaker.record_start(&outcome);
+    let is_first_failure = record(shared, claimed, &outcome);
     let is_cancelled = claimed.cancel_requested && claimed.origin == ExecutionOrigin::Kept;
     match outcome {
         StartOutcome::Started | StartOutcome::AlreadyStarted { .. } if is_cancelled => {
@@ -127,10 +134,11 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
             reached: true,
         } => {
             log::unknown(claimed, &error);
-            // The circuit breaker limits the retries; no further backoff is needed once the engine is back.
+            // Failures in a row, not attempts: after an outage every request has many attempts, and the engine is back.
+            let failures = shared.breaker.start_failures(claimed.id).in_a_row;
             Resolution::Release {
                 kind: ReleaseKind::Unknown,
-                delay: delay(shared.options.backoff, 0),
+                delay: unknown_delay(shared, claimed, failures.saturating_sub(1)),
                 error: Some(error),
             }
         }
@@ -271,10 +279,27 @@ fn unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resoluti
 fn release_unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     Resolution::Release {
         kind: ReleaseKind::Unknown,
-        // It holds a slot, so the delay is capped.
-        delay: delay(shared.options.backoff, claimed.attempt_count).min(UNKNOWN_MAX_DELAY),
+        delay: unknown_delay(shared, claimed, claimed.attempt_count),
         error: Some(error),
     }
+}
+
+/// Returns the delay before an unknown start is repeated after so many earlier failures.
+fn unknown_delay(shared: &Shared, claimed: &ClaimedRequest, failures: u32) -> Duration {
+    let backoff = delay(shared.options.backoff, failures);
+    let failed = shared.breaker.start_failures(claimed.id);
+    if failed.while_others_succeed >= FAILURES_BESIDE_SUCCESSES {
+        backoff
+    } else {
+        backoff.min(UNKNOWN_MAX_DELAY)
+    }
+}
+
+/// Tells the circuit breaker how a start ended. Returns whether it is the first failure since the engine last answered one.
+fn record(shared: &Shared, claimed: &ClaimedRequest, outcome: &StartOutcome) -> bool {
+    shared
+        .breaker
+        .record_start(claimed.id, claimed.workspace, outcome)
 }
 
 /// Releases a claim that this dispatcher did not send. An earlier start may have been sent; then the start stays unknown.

@@ -23,6 +23,8 @@ pub(crate) enum Fault {
     CallLost,
     /// The engine is unavailable, and the call certainly did not reach it.
     Unavailable,
+    /// The engine is overloaded and answers so; an earlier call may have reached it.
+    Overloaded,
     /// The engine rejects the start.
     Refused,
     /// Waits for a permit, then calls the engine.
@@ -156,6 +158,10 @@ impl FaultyEngine {
             Fault::Unavailable => StartOutcome::Unavailable {
                 error,
                 reached: false,
+            },
+            Fault::Overloaded => StartOutcome::Unavailable {
+                error,
+                reached: true,
             },
             Fault::Refused => StartOutcome::Refused { error },
             Fault::WaitsBefore(barrier) => {

@@ -336,6 +336,7 @@ async fn claim_under(f: &Fixture, token: &LockToken) -> ClaimOutcome {
     let claim = Claim {
         owner: OWNER.into(),
         batch: 1,
+        kept_max: None,
         lease: LEASE,
         lock: Some(token.clone()),
     };
@@ -404,6 +405,7 @@ pub async fn concurrent_claims_take_each_request_once(f: Fixture) {
             let claim = Claim {
                 owner: format!("dispatcher-{n}"),
                 batch: 7,
+                kept_max: None,
                 lease: LEASE,
                 lock: None,
             };

@@ -111,6 +111,7 @@ async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -
     let executions: Vec<Uuid> = (0..batch).map(|_| fresh_id()).collect();
     let lock = claim.lock.as_ref();
     let token_base = client.epoch.map_or(0, |epoch| epoch.token_base);
+    let kept_max = claim.kept_max.map_or(batch, |max| max.min(batch));
     client
         .session()
         .many(
@@ -125,6 +126,7 @@ async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -
                 &lock.map(|lock| lock.owner.as_str()),
                 &lock.map(|lock| lock.token),
                 &token_base,
+                &i64::from(kept_max),
             ],
         )
         .await

@@ -94,7 +94,8 @@ impl ClaimRound<'_> {
 
     /// Claims requests that kept their execution. They hold their slot already, so they need neither a turn nor a free slot.
     fn claim_kept(&mut self) -> Result<(), Fault> {
-        while !self.is_full() {
+        let mut left = self.claim.kept_max.unwrap_or(u32::MAX);
+        while left > 0 && !self.is_full() {
             let kept = self.session.optional(KEPT, [], |row| {
                 let runs: bool = row.get("runs")?;
                 Ok((candidate(row)?, row.id("execution_id")?, runs))
@@ -105,6 +106,7 @@ impl ClaimRound<'_> {
                     let row = params![blob(execution), self.session.now];
                     self.session.run(EXECUTION_RESUME, row)?;
                     self.admit(found, execution, ExecutionOrigin::Kept)?;
+                    left -= 1;
                 }
                 // The execution and its slot are unexpectedly missing: the request returns to the line.
                 Some((Candidate { request, .. }, execution, false)) => {

@@ -14,6 +14,8 @@ pub struct Claim {
     pub owner: String,
     /// The maximum number.
     pub batch: u32,
+    /// The maximum number of requests that kept their execution, which are claimed first; none for the whole batch.
+    pub kept_max: Option<u32>,
     /// The lease duration.
     pub lease: Duration,
     /// The named lock that the claimer must still hold; none if no lock is needed.
