@@ -91,7 +91,11 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
         under_way: _,
     } = admitted;
     if claimed.crashes.is_poisoned() {
-        return resolve_poisoned(shared, claimed).await;
+        let error = poisoned_error(claimed.crashes);
+        return give_up(shared, claimed, FailureReason::Poisoned, error).await;
+    }
+    if let Some(error) = &claimed.unreadable {
+        return resolve_unreadable(shared, claimed, error.clone()).await;
     }
     let version = match load_version(shared, claimed).await {
         Ok(version) => version,
@@ -196,9 +200,30 @@ async fn terminate_cancelled(shared: &Shared, claimed: &ClaimedRequest) -> Resol
     resolve_ended(shared, claimed).await
 }
 
-/// Fails a poisoned request without computing its input. An unknown start is made definite first.
-async fn resolve_poisoned(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
-    let error = poisoned_error(claimed.crashes);
+/// Resolves a request whose params cannot be read. An earlier start had readable ones, so its execution runs on if it was started.
+async fn resolve_unreadable(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+    error: String,
+) -> Resolution {
+    if claimed.origin == ExecutionOrigin::Kept && !claimed.cancel_requested {
+        match shared.engine.describe(claimed.execution).await {
+            Ok(Description::Open) => return Resolution::Dispatched,
+            Ok(Description::Ended { end, error, .. }) => return finished(claimed, end, error),
+            Ok(Description::NotFound) => {}
+            Err(unsure) => return unknown(shared, claimed, unsure.to_string()),
+        }
+    }
+    give_up(shared, claimed, FailureReason::DispatchExhausted, error).await
+}
+
+/// Fails a request without computing its input. An unknown start is made definite first.
+async fn give_up(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+    reason: FailureReason,
+    error: String,
+) -> Resolution {
     let prevented = match claimed.origin {
         ExecutionOrigin::Created | ExecutionOrigin::Replaced => Ok(StartPrevented::NotStarted),
         ExecutionOrigin::Kept => {
@@ -209,7 +234,7 @@ async fn resolve_poisoned(shared: &Shared, claimed: &ClaimedRequest) -> Resoluti
     };
     let described = match prevented {
         Ok(StartPrevented::NotStarted) => {
-            return Resolution::Fail(FailureReason::Poisoned, error);
+            return Resolution::Fail(reason, error);
         }
         Ok(StartPrevented::Ended) => shared.engine.describe(claimed.execution).await,
         Err(failure) => Err(failure),

@@ -102,6 +102,12 @@ impl FaultyEngine {
         state.describe_faults.insert(execution, fault);
     }
 
+    /// Describes this execution without a fault from now on.
+    pub(crate) fn clear_describe(&self, execution: ExecutionId) {
+        let mut state = self.state.lock().unwrap();
+        state.describe_faults.remove(&execution);
+    }
+
     /// Returns how often an execution was described.
     pub(crate) fn descriptions(&self) -> usize {
         self.state.lock().unwrap().descriptions

@@ -55,6 +55,7 @@ mod swallowing_proxy;
 mod sweep;
 mod temporal;
 mod unknown;
+mod unreadable;
 
 use leasehold_testkit::log_events::DocumentedEvents;
 use leasehold_testkit::logs;

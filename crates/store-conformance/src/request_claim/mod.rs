@@ -73,6 +73,7 @@ pub async fn claim_returns_everything_needed_to_start(f: Fixture) {
         origin: ExecutionOrigin::Created,
         priority: 3,
         params: claimed.params.clone(),
+        unreadable: None,
         attempt_count: 0,
         dispatch_failures: 0,
         cancel_requested: false,

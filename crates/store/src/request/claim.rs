@@ -103,6 +103,8 @@ pub struct ClaimedRequest {
     pub priority: i16,
     /// The params as stored; numbers keep all their digits.
     pub params: JsonText,
+    /// Why the params cannot be read, if so: a manual update can store JSON that this program cannot parse. Such a request cannot be started.
+    pub unreadable: Option<String>,
     /// Releases, recoveries and failures so far.
     pub attempt_count: u32,
     /// Rejected starts so far.
