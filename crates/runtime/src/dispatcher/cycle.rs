@@ -236,12 +236,18 @@ impl Run<'_> {
                     // A claim with an older token says nothing about the current one.
                     Ok(ClaimOutcome::LockLost) if lock == self.lock => self.lost_lock(),
                     Ok(ClaimOutcome::LockLost) => {}
-                    Err(error) => self.claim_failed(error.into()),
+                    Err(error) => self.claim_failed(error),
                 }
             }
             Event::Resolved(resolved) => {
                 self.in_flight -= 1;
                 self.resolved(resolved);
+            }
+            Event::StartPanicked { claim, origin } => {
+                self.in_flight -= 1;
+                self.held.remove(claim);
+                self.counts.lost += 1;
+                self.start_ended(origin);
             }
             Event::Flushed(report) => self.flushed(report),
             Event::Renewed {
@@ -277,11 +283,15 @@ impl Run<'_> {
     }
 
     fn resolved(&mut self, resolved: ResolvedClaim) {
-        if resolved.claimed.origin == ExecutionOrigin::Kept {
+        self.start_ended(resolved.claimed.origin);
+        self.unflushed.push(resolved);
+    }
+
+    fn start_ended(&mut self, origin: ExecutionOrigin) {
+        if origin == ExecutionOrigin::Kept {
             self.kept -= 1;
             self.claim_kept_left();
         }
-        self.unflushed.push(resolved);
     }
 
     fn flushed(&mut self, report: FlushReport) {
@@ -307,7 +317,7 @@ impl Run<'_> {
         &mut self,
         requested: Instant,
         claims: &[ClaimRef],
-        outcome: leasehold_store::Result<RequestsRenewed>,
+        outcome: Result<RequestsRenewed>,
     ) {
         self.renewing = false;
         match outcome {

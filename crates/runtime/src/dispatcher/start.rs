@@ -6,13 +6,12 @@ use super::trace::{self, RequestTrace};
 use super::{Shared, log};
 use crate::circuit_breaker::StartUnderWay;
 use crate::crash::poisoned_error;
-use futures::FutureExt;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{ExecutionEnd, FailureReason, JsonText, Version};
 use leasehold_engine::{Description, Start, StartOutcome, StartPrevented};
+use leasehold_service::catch_panic;
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,12 +63,13 @@ pub(super) async fn resolve(shared: &Shared, admitted: &mut AdmittedRequest) -> 
     let params = std::mem::take(&mut admitted.claimed.params);
     let admitted = &*admitted;
     let claimed = &admitted.claimed;
-    let attempt = AssertUnwindSafe(attempt(shared, admitted, params)).catch_unwind();
+    let attempt = catch_panic(attempt(shared, admitted, params));
     match tokio::time::timeout(shared.options.start_timeout, attempt).await {
         Ok(Ok(resolution)) => resolution,
         Ok(Err(_panic)) => {
             let error = "the start panicked";
             log::start_panicked(claimed, error);
+            shared.options.telemetry.metrics.task_panicked("start");
             release_unknown(shared, claimed, error.to_owned())
         }
         Err(_elapsed) => {

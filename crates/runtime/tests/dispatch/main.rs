@@ -45,6 +45,7 @@ mod jobs;
 mod lock;
 mod notifications;
 mod outage;
+mod panics;
 mod poison;
 mod poison_start;
 mod reconcile;

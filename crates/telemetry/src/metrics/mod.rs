@@ -28,7 +28,7 @@ pub use format::ExpositionFormat;
 pub use labels::Route;
 use labels::{
     EngineCall, EngineOutcome, LockName, QueueName, QueueStatus, RouteStatus, StoreCall,
-    StoreOutcome, WorkspaceName, WorkspaceStatus,
+    StoreOutcome, TaskName, WorkspaceName, WorkspaceStatus,
 };
 pub(crate) use labels::{Kind, Outcome, Reason, Status};
 use locks::LockSeries;
@@ -100,6 +100,7 @@ define! {
         pub(crate) recovered: UntypedCounter = untyped_counter(plain("queue_stale_recovery_count", "Claims recovered from dispatchers that died or stalled"));
         pub(crate) cycles: Counter = counter(plain("leasehold_dispatch_cycles_total", "Claims sent by the dispatcher, including empty ones"));
         pub(crate) dispatch_failures: Family<Reason, Counter> = counters(labelled(&["reason"], "leasehold_dispatch_failures_total", "Failed starts that will be retried: `refused` by the engine, `unknown` whether it started, or `not_sent`"));
+        pub(crate) task_panics: Family<TaskName, Counter> = counters(labelled(&["task"], "leasehold_task_panics_total", "Panics in a step of the dispatcher (`claim`, `start`, `flush`, `renew`, `arm`, `extend_lock`) or in a round of a service; the step or round has failed and is repeated"));
         pub(crate) attempts: ExemplarHistogram = histogram(plain("leasehold_dispatch_attempts", "Attempts per request until it was started or failed permanently"), ATTEMPTS);
         pub(crate) enqueued: Counter = counter(plain("leasehold_requests_enqueued_total", "Requests enqueued through this process; requests enqueued with SQL are not counted"));
         pub(crate) finished: Family<Status, Counter> = counters(labelled(&["status"], "leasehold_requests_finished_total", "Requests that finished, `completed` or `failed`"));
