@@ -119,6 +119,7 @@ pub(crate) async fn claim(store: &dyn Store, batch: u32) -> Result<Claimed> {
     let claim = Claim {
         owner: OWNER.to_owned(),
         batch,
+        kept_max: None,
         lease: LEASE,
         lock: None,
     };

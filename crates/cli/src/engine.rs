@@ -11,6 +11,7 @@ use leasehold_outbound::Outbound;
 use leasehold_runtime::{CircuitBreaker, StoreSource};
 use leasehold_server::EngineWatch;
 use leasehold_store::Store;
+use leasehold_telemetry::EngineSnapshot;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,8 +98,13 @@ impl EngineWatch for EngineMonitor {
         }
     }
 
-    fn allowance(&self) -> Option<usize> {
-        self.dispatches.then(|| self.breaker.allowance())
+    fn snapshot(&self) -> Option<EngineSnapshot> {
+        self.dispatches.then(|| EngineSnapshot {
+            healthy: self.breaker.is_engine_healthy(),
+            breaker: self.breaker.state(),
+            allowance: self.breaker.allowance(),
+            start_failing: self.breaker.failing_requests(),
+        })
     }
 }
 

@@ -1,9 +1,12 @@
 //! The circuit breaker as a pure state machine: how many starts may be in flight, given the engine's recent answers. Knows no clock and no engine.
 
+use crate::{RequestId, WorkspaceId};
+use std::collections::{HashMap, HashSet};
+
 /// Settings of the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// Consecutive failures that open it.
+    /// Different requests whose starts must fail, without an answer in between, to open it.
     pub threshold: u32,
     /// Starts that may be in flight right after an outage.
     pub ramp_from: u32,
@@ -24,11 +27,8 @@ impl Default for BreakerSettings {
 /// The state of the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// The engine is healthy.
-    Closed {
-        /// Consecutive failures.
-        failures: u32,
-    },
+    /// Starts pass.
+    Closed,
     /// The engine is unavailable: nothing is started.
     Open,
     /// The engine answers again; the allowance doubles step by step.
@@ -40,13 +40,24 @@ pub enum BreakerState {
     },
 }
 
+/// A start that failed because the engine is unavailable, or whose outcome is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedStart {
+    /// The request that was started.
+    pub request: RequestId,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// Whether no other workspace has a start under way.
+    pub is_only_workspace: bool,
+}
+
 /// An event that changes the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerEvent {
     /// The engine answered a start, possibly with a rejection.
     Answered,
-    /// A start failed because the engine is unavailable, or its outcome is unknown.
-    Failed,
+    /// A start failed.
+    Failed(FailedStart),
     /// A health check succeeded.
     Healthy,
     /// A health check failed.
@@ -54,10 +65,15 @@ pub enum BreakerEvent {
 }
 
 /// Decides how many starts may be in flight.
+///
+/// A request whose start always fails shows a fault of that request, and the requests of one workspace may share one. So failed starts open the breaker
+/// only if they are of enough different requests, and of two workspaces or of the only one that has starts under way.
 #[derive(Clone, Debug)]
 pub struct BreakerStateMachine {
     settings: BreakerSettings,
     state: BreakerState,
+    /// The requests whose starts have failed since the engine last answered one; at most one more than the threshold.
+    failing: HashMap<RequestId, WorkspaceId>,
 }
 
 impl BreakerStateMachine {
@@ -65,7 +81,8 @@ impl BreakerStateMachine {
     pub fn new(settings: BreakerSettings) -> Self {
         Self {
             settings,
-            state: BreakerState::Closed { failures: 0 },
+            state: BreakerState::Closed,
+            failing: HashMap::new(),
         }
     }
 
@@ -77,7 +94,7 @@ impl BreakerStateMachine {
     /// Returns how many starts may be in flight.
     pub fn allowance(&self) -> u32 {
         match self.state {
-            BreakerState::Closed { .. } => self.settings.full,
+            BreakerState::Closed => self.settings.full,
             BreakerState::Open => 0,
             BreakerState::Recovering { allowance, .. } => allowance,
         }
@@ -85,35 +102,55 @@ impl BreakerStateMachine {
 
     /// Applies an event.
     pub fn apply(&mut self, event: BreakerEvent) {
-        use BreakerEvent::{Answered, Failed, Healthy, Unhealthy};
         use BreakerState::{Closed, Open, Recovering};
-        self.state = match (self.state, event) {
-            (Closed { .. }, Answered) => Closed { failures: 0 },
-            (Closed { failures }, Failed) if failures + 1 < self.settings.threshold => Closed {
-                failures: failures + 1,
-            },
-            (Closed { .. }, Failed | Unhealthy) => Open,
-            (Closed { failures }, Healthy) => Closed { failures },
-            (Open, Healthy) => self.step(self.settings.ramp_from.max(1)),
+        match (self.state, event) {
             // A late answer to an old start is no evidence; only a health check closes the breaker.
-            (Open, Answered | Failed | Unhealthy) => Open,
-            (Recovering { allowance, good }, Answered) if good + 1 < allowance => Recovering {
-                allowance,
-                good: good + 1,
-            },
-            (Recovering { allowance, .. }, Answered) => self.step(allowance.saturating_mul(2)),
-            (Recovering { .. }, Failed | Unhealthy) => Open,
+            (Open, BreakerEvent::Answered | BreakerEvent::Failed(_)) => {}
+            (Closed | Recovering { .. }, BreakerEvent::Failed(start)) => self.failed(start),
+            (Closed, BreakerEvent::Answered) => self.failing.clear(),
+            (Recovering { allowance, good }, BreakerEvent::Answered) => {
+                self.failing.clear();
+                if good + 1 < allowance {
+                    let good = good + 1;
+                    self.state = Recovering { allowance, good };
+                } else {
+                    self.step(allowance.saturating_mul(2));
+                }
+            }
+            (_, BreakerEvent::Unhealthy) => self.open(),
+            (Closed, BreakerEvent::Healthy) => {}
+            (Open, BreakerEvent::Healthy) => self.step(self.settings.ramp_from.max(1)),
             // Without starts, health checks alone advance the recovery.
-            (Recovering { allowance, .. }, Healthy) => self.step(allowance.saturating_mul(2)),
-        };
+            (Recovering { allowance, .. }, BreakerEvent::Healthy) => {
+                self.step(allowance.saturating_mul(2));
+            }
+        }
     }
 
-    fn step(&self, allowance: u32) -> BreakerState {
-        if allowance >= self.settings.full {
-            BreakerState::Closed { failures: 0 }
+    fn failed(&mut self, start: FailedStart) {
+        let threshold = self.settings.threshold as usize;
+        let is_new_workspace = !self.failing.values().any(|of| *of == start.workspace);
+        if self.failing.len() < threshold || is_new_workspace {
+            self.failing.insert(start.request, start.workspace);
+        }
+        let workspaces: HashSet<WorkspaceId> = self.failing.values().copied().collect();
+        let is_engine = workspaces.len() > 1 || start.is_only_workspace;
+        if self.failing.len() >= threshold && is_engine {
+            self.open();
+        }
+    }
+
+    fn open(&mut self) {
+        self.failing.clear();
+        self.state = BreakerState::Open;
+    }
+
+    fn step(&mut self, allowance: u32) {
+        self.state = if allowance >= self.settings.full {
+            BreakerState::Closed
         } else {
             BreakerState::Recovering { allowance, good: 0 }
-        }
+        };
     }
 }
 
@@ -122,6 +159,20 @@ mod tests {
     use super::BreakerEvent::{Answered, Failed, Healthy, Unhealthy};
     use super::*;
     use proptest::prelude::*;
+    use uuid::Uuid;
+
+    fn start(request: u128, workspace: u128, is_only_workspace: bool) -> BreakerEvent {
+        Failed(FailedStart {
+            request: RequestId(Uuid::from_u128(request)),
+            workspace: WorkspaceId(Uuid::from_u128(workspace)),
+            is_only_workspace,
+        })
+    }
+
+    /// A failed start of a workspace beside which another one has starts under way.
+    fn failed(request: u128, workspace: u128) -> BreakerEvent {
+        start(request, workspace, false)
+    }
 
     fn after(events: &[BreakerEvent]) -> BreakerStateMachine {
         let mut breaker = BreakerStateMachine::new(BreakerSettings::default());
@@ -132,19 +183,42 @@ mod tests {
     }
 
     #[test]
-    fn consecutive_failures_open_the_breaker_and_an_answer_resets_the_count() {
-        assert_eq!(after(&[Failed; 4]).allowance(), 64);
-        assert_eq!(after(&[Failed; 5]).state(), BreakerState::Open);
-        let mut between = vec![Failed; 4];
+    fn failures_of_one_request_never_open_the_breaker() {
+        assert_eq!(
+            after(&[start(1, 1, true); 100]).state(),
+            BreakerState::Closed
+        );
+        let mut recovering = vec![Unhealthy, Healthy];
+        recovering.extend([start(1, 1, true); 100]);
+        assert_eq!(after(&recovering).allowance(), 8);
+    }
+
+    #[test]
+    fn five_requests_of_two_workspaces_open_the_breaker_and_an_answer_resets_the_count() {
+        let failures = [1, 2, 3, 4, 5].map(|number| failed(number, number % 2));
+        assert_eq!(after(&failures[..4]).allowance(), 64);
+        assert_eq!(after(&failures).state(), BreakerState::Open);
+        let mut between = failures[..4].to_vec();
         between.push(Answered);
-        between.extend([Failed; 4]);
+        between.extend(&failures[..4]);
         assert_eq!(after(&between).allowance(), 64);
+    }
+
+    #[test]
+    fn one_workspace_opens_the_breaker_only_if_no_other_has_starts_under_way() {
+        let mut failures: Vec<_> = (0..100).map(|number| failed(number, 1)).collect();
+        assert_eq!(after(&failures).state(), BreakerState::Closed);
+        let mut of_another = failures.clone();
+        of_another.push(failed(100, 2));
+        assert_eq!(after(&of_another).state(), BreakerState::Open);
+        failures.push(start(0, 1, true));
+        assert_eq!(after(&failures).state(), BreakerState::Open);
     }
 
     #[test]
     fn failed_health_check_opens_at_once_and_only_a_successful_one_starts_recovery() {
         assert_eq!(after(&[Unhealthy]).state(), BreakerState::Open);
-        assert_eq!(after(&[Unhealthy, Answered, Failed]).allowance(), 0);
+        assert_eq!(after(&[Unhealthy, Answered, failed(1, 1)]).allowance(), 0);
         assert_eq!(after(&[Unhealthy, Healthy]).allowance(), 8);
     }
 
@@ -159,7 +233,7 @@ mod tests {
             }
         }
         assert_eq!(steps, [8, 16, 32, 64]);
-        assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
+        assert_eq!(breaker.state(), BreakerState::Closed);
     }
 
     #[test]
@@ -173,20 +247,30 @@ mod tests {
     }
 
     #[test]
-    fn failure_during_recovery_opens_the_breaker_again() {
-        assert_eq!(
-            after(&[Unhealthy, Healthy, Answered, Failed]).state(),
-            BreakerState::Open
-        );
+    fn failures_of_enough_requests_open_a_recovering_breaker_again() {
+        let mut events = vec![Unhealthy, Healthy];
+        events.extend([1, 2, 3, 4].map(|number| failed(number, number % 2)));
+        assert_eq!(after(&events).allowance(), 8);
+        events.push(failed(5, 1));
+        assert_eq!(after(&events).state(), BreakerState::Open);
+    }
+
+    fn any_event() -> impl Strategy<Value = BreakerEvent> {
+        let failed = (0..20_u128, 0..3_u128, any::<bool>());
+        prop_oneof![
+            prop::sample::select(vec![Answered, Healthy, Unhealthy]),
+            failed.prop_map(|(request, workspace, only)| start(request, workspace, only)),
+        ]
     }
 
     proptest! {
         #[test]
         fn allowance_never_exceeds_full_and_is_positive_after_a_health_check(
-            events in prop::collection::vec(prop::sample::select(vec![Answered, Failed, Healthy, Unhealthy]), 0..200)
+            events in prop::collection::vec(any_event(), 0..200)
         ) {
             let mut breaker = after(&events);
             prop_assert!(breaker.allowance() <= 64);
+            prop_assert!(breaker.failing.len() <= 5);
             breaker.apply(Healthy);
             prop_assert!(breaker.allowance() > 0);
         }

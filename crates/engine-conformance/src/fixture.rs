@@ -239,6 +239,7 @@ impl EngineFixture {
         let claim = Claim {
             owner: OWNER.to_owned(),
             batch: 1,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };

@@ -107,6 +107,7 @@ fn concerns_one(error: &Error) -> bool {
     match error {
         Error::Engine(error) => matches!(error, leasehold_engine::Error::Failed(_)),
         Error::Store(error) => matches!(error.kind, ErrorKind::Contended(_)),
+        Error::Panicked(_) => false,
     }
 }
 

@@ -2,9 +2,14 @@
 //! `leasehold_core::breaker`.
 
 use crate::outage::EngineOutage;
-use leasehold_core::breaker::{BreakerEvent, BreakerSettings, BreakerState, BreakerStateMachine};
+use crate::start_tracker::{StartFailures, StartTracker};
+use leasehold_core::breaker::{
+    BreakerEvent, BreakerSettings, BreakerState, BreakerStateMachine, FailedStart,
+};
+use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_engine::StartOutcome;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -12,8 +17,23 @@ use tokio::sync::Notify;
 pub struct CircuitBreaker {
     breaker: Mutex<BreakerStateMachine>,
     outage: Mutex<EngineOutage>,
+    starts: Mutex<StartTracker>,
+    /// Whether the last health check succeeded.
+    healthy: AtomicBool,
     dispatcher: Notify,
     prober: Notify,
+}
+
+/// A start that is claimed and not yet resolved. The breaker counts it as under way until this is dropped.
+pub(crate) struct StartUnderWay {
+    breaker: Arc<CircuitBreaker>,
+    workspace: WorkspaceId,
+}
+
+impl Drop for StartUnderWay {
+    fn drop(&mut self) {
+        self.breaker.starts().end(self.workspace);
+    }
 }
 
 impl CircuitBreaker {
@@ -22,6 +42,8 @@ impl CircuitBreaker {
         Self {
             breaker: Mutex::new(BreakerStateMachine::new(settings)),
             outage: Mutex::default(),
+            starts: Mutex::default(),
+            healthy: AtomicBool::new(true),
             dispatcher: Notify::new(),
             prober: Notify::new(),
         }
@@ -46,19 +68,64 @@ impl CircuitBreaker {
         Some(outage.error().to_owned())
     }
 
-    /// Records the outcome of a start. Returns whether it is the first failure of an outage; only that one is logged as an error.
-    pub(crate) fn record_start(&self, outcome: &StartOutcome) -> bool {
+    /// Returns whether the engine's last health check succeeded; true before the first one.
+    pub fn is_engine_healthy(&self) -> bool {
+        self.healthy.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many requests keep failing to start: three starts or more in a row.
+    pub fn failing_requests(&self) -> usize {
+        self.starts().keep_failing(Instant::now())
+    }
+
+    /// Counts a start of this workspace as under way until the guard is dropped.
+    pub(crate) fn begin_start(self: &Arc<Self>, workspace: WorkspaceId) -> StartUnderWay {
+        self.starts().begin(workspace);
+        StartUnderWay {
+            breaker: self.clone(),
+            workspace,
+        }
+    }
+
+    /// Returns how often this request failed to start, without success in between.
+    pub(crate) fn start_failures(&self, request: RequestId) -> StartFailures {
+        self.starts().failures(request)
+    }
+
+    /// Records the outcome of a start. Returns whether it is the first failure since the engine last answered one; only that one is logged as an
+    /// error.
+    pub(crate) fn record_start(
+        &self,
+        request: RequestId,
+        workspace: WorkspaceId,
+        outcome: &StartOutcome,
+    ) -> bool {
         match outcome {
             StartOutcome::Started
             | StartOutcome::AlreadyStarted { .. }
             | StartOutcome::Refused { .. } => {
                 self.outage().answered();
+                self.starts().answered(request);
                 self.apply(BreakerEvent::Answered, "");
                 false
             }
             StartOutcome::Unknown { error } | StartOutcome::Unavailable { error, .. } => {
                 let is_first = self.outage().start_failed();
-                self.apply(BreakerEvent::Failed, error);
+                let is_only_workspace = {
+                    let mut starts = self.starts();
+                    starts.failed(request, Instant::now());
+                    starts.is_only_workspace(workspace)
+                };
+                let failed = FailedStart {
+                    request,
+                    workspace,
+                    is_only_workspace,
+                };
+                self.apply(BreakerEvent::Failed(failed), error);
+                if is_first {
+                    // A few requests do not open the breaker; a health check tells whether the engine is down.
+                    self.prober.notify_one();
+                }
                 is_first
             }
         }
@@ -66,6 +133,7 @@ impl CircuitBreaker {
 
     /// Records the result of a health check.
     pub(crate) fn record_health(&self, health: Result<(), String>) {
+        self.healthy.store(health.is_ok(), Ordering::Relaxed);
         match health {
             Ok(()) => self.apply(BreakerEvent::Healthy, ""),
             Err(error) => self.apply(BreakerEvent::Unhealthy, &error),
@@ -77,8 +145,8 @@ impl CircuitBreaker {
         self.dispatcher.notified().await;
     }
 
-    /// Waits until the breaker opens, so that the prober checks the engine's health at once.
-    pub(crate) async fn opened(&self) {
+    /// Waits until the breaker opens or a first start fails, so that the prober checks the engine's health at once.
+    pub(crate) async fn health_check_due(&self) {
         self.prober.notified().await;
     }
 
@@ -101,7 +169,7 @@ impl CircuitBreaker {
                 outage.engine_answers(now);
                 self.dispatcher.notify_one();
             }
-            (BreakerState::Open | BreakerState::Recovering { .. }, BreakerState::Closed { .. }) => {
+            (BreakerState::Open | BreakerState::Recovering { .. }, BreakerState::Closed) => {
                 outage.end(now);
                 self.dispatcher.notify_one();
             }
@@ -128,19 +196,26 @@ impl CircuitBreaker {
     fn outage(&self) -> MutexGuard<'_, EngineOutage> {
         self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn starts(&self) -> MutexGuard<'_, StartTracker> {
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use leasehold_store::fresh_id;
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
     fn open(breaker: &CircuitBreaker) {
+        let workspace = fresh_id();
         for _ in 0..5 {
-            breaker.record_start(&StartOutcome::Unknown {
+            let outcome = StartOutcome::Unknown {
                 error: "no answer".to_owned(),
-            });
+            };
+            breaker.record_start(fresh_id(), workspace, &outcome);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The error of one round of a service.
 
+use leasehold_service::Panicked;
 use thiserror::Error;
 
 /// Why a round failed; the next round retries.
@@ -11,6 +12,9 @@ pub enum Error {
     /// A call to the engine failed.
     #[error(transparent)]
     Engine(#[from] leasehold_engine::Error),
+    /// The step panicked, which is a bug.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
 }
 
 /// The result of a round.

@@ -23,6 +23,7 @@ mod pruner;
 mod reconciler;
 mod recoverer;
 mod runtime;
+mod start_tracker;
 mod store_source;
 mod timeout_sweeper;
 

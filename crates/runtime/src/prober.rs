@@ -74,11 +74,11 @@ impl Service for Prober {
             .record_health(health.map_err(|error| error.cause().to_owned()));
         Ok(Next::After(match self.breaker.state() {
             BreakerState::Open => self.options.interval_when_open,
-            BreakerState::Closed { .. } | BreakerState::Recovering { .. } => self.options.interval,
+            BreakerState::Closed | BreakerState::Recovering { .. } => self.options.interval,
         }))
     }
 
     async fn woken(&self) {
-        self.breaker.opened().await;
+        self.breaker.health_check_due().await;
     }
 }

@@ -17,7 +17,7 @@ use leasehold_core::breaker::BreakerSettings;
 use leasehold_engine::Engine;
 use leasehold_service::Service;
 use leasehold_store::Store;
-use leasehold_telemetry::Telemetry;
+use leasehold_telemetry::{Metrics, Telemetry};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -82,6 +82,7 @@ impl RuntimeOptions {
 pub struct Runtime {
     stop: CancellationToken,
     tasks: JoinSet<()>,
+    metrics: Arc<Metrics>,
     circuit_breaker: Arc<CircuitBreaker>,
     schema_refusal: watch::Receiver<Option<String>>,
 }
@@ -102,6 +103,7 @@ impl Runtime {
         let mut runtime = Self {
             stop: CancellationToken::new(),
             tasks: JoinSet::new(),
+            metrics: options.telemetry.metrics.clone(),
             circuit_breaker: Arc::new(CircuitBreaker::new(breaker)),
             schema_refusal: heartbeat.schema_refusal(),
         };
@@ -178,9 +180,12 @@ impl Runtime {
     }
 
     fn spawn(&mut self, service: impl Service) {
-        let stop = self.stop.clone();
-        self.tasks
-            .spawn(async move { leasehold_service::run(&service, &stop).await });
+        let (stop, metrics) = (self.stop.clone(), self.metrics.clone());
+        let panicked = move |name| metrics.task_panicked(name);
+        self.tasks.spawn(async move {
+            let name = service.name();
+            leasehold_service::run(&service, &stop, || panicked(name)).await;
+        });
     }
 
     /// Returns the circuit breaker in front of the engine.
@@ -202,7 +207,7 @@ impl Runtime {
         }
     }
 
-    /// Waits until a service ends without having been stopped, and returns the reason. Only a panic ends a service.
+    /// Waits until a service ends without having been stopped, and returns the reason. Only a panic outside its rounds ends a service.
     pub async fn crashed(&mut self) -> String {
         match self.tasks.join_next().await {
             Some(Err(error)) => error.to_string(),

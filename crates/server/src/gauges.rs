@@ -2,7 +2,6 @@
 
 use crate::state::State;
 use leasehold_core::limits::{OVERVIEW_JOBS_MAX, OVERVIEW_MAX};
-use leasehold_core::why::EngineFacts::Down;
 use leasehold_store::{Result, Store};
 use leasehold_telemetry::StoreSnapshot;
 use std::sync::Arc;
@@ -56,9 +55,7 @@ pub(crate) async fn refresh(state: &State) -> MutexGuard<'_, ScrapeState> {
             (scrape.sampled_at, scrape.next_sample) = (None, None);
         }
         scrape.next_check = Some(Instant::now() + MIN_SAMPLE_AGE);
-        let allowance = state.watch.allowance();
-        let down = matches!(state.watch.facts(), Down { .. });
-        metrics.set_engine_gauges(allowance.map(|_| !down), allowance);
+        metrics.set_engine_gauges(state.watch.snapshot().as_ref());
     }
     scrape
 }

@@ -20,7 +20,7 @@ use leasehold_core::{KeyId, WorkspaceId};
 use leasehold_engine::Engine;
 use leasehold_ops::{EndReports, Enqueuer, JobQuotas, Quotas};
 use leasehold_store::Store;
-use leasehold_telemetry::{FloatGauge, Telemetry};
+use leasehold_telemetry::{EngineSnapshot, FloatGauge, Telemetry};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,8 +32,8 @@ pub trait EngineWatch: Send + Sync + 'static {
     /// Returns whether executions are started in the engine now.
     fn facts(&self) -> EngineFacts;
 
-    /// Returns how many starts may be in progress at once, or `None` if this process starts none.
-    fn allowance(&self) -> Option<usize> {
+    /// Returns the values of the engine's metrics, or `None` if this process starts no executions.
+    fn snapshot(&self) -> Option<EngineSnapshot> {
         None
     }
 }

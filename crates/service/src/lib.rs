@@ -2,7 +2,9 @@
 //! Other loops use the streak alone. Knows no store, no engine and no HTTP.
 
 mod failure_streak;
+mod panic;
 mod service;
 
 pub use failure_streak::FailureStreak;
+pub use panic::{Panicked, catch_panic};
 pub use service::{Next, Service, run};

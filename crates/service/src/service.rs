@@ -1,6 +1,7 @@
 //! The trait of a service that runs in rounds, and the loop that runs it until it is cancelled.
 
 use crate::failure_streak::FailureStreak;
+use crate::panic::catch_panic;
 use async_trait::async_trait;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -36,25 +37,29 @@ pub trait Service: Send + Sync + 'static {
     async fn stopped(&self) {}
 }
 
-/// Runs rounds until `stop` is cancelled. A failed round is retried with backoff.
-pub async fn run(service: &impl Service, stop: &CancellationToken) {
+/// Runs rounds until `stop` is cancelled. A failed round is retried with backoff. A round that panics counts as a failed one, after a call of `panicked`.
+pub async fn run(service: &impl Service, stop: &CancellationToken, panicked: impl Fn()) {
     let mut failures = FailureStreak::of(service.name());
     while !stop.is_cancelled() {
         let round = tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            round = service.run_once() => round,
+            round = catch_panic(service.run_once()) => round,
         };
         let (wait, may_wake) = match round {
-            Ok(Next::Now) => {
+            Ok(Ok(Next::Now)) => {
                 failures.succeeded();
                 continue;
             }
-            Ok(Next::After(wait)) => {
+            Ok(Ok(Next::After(wait))) => {
                 failures.succeeded();
                 (wait, true)
             }
-            Err(error) => (failures.failed(&error), false),
+            Ok(Err(error)) => (failures.failed(&error), false),
+            Err(panic) => {
+                panicked();
+                (failures.failed(&panic), false)
+            }
         };
         tokio::select! {
             () = stop.cancelled() => break,
@@ -63,4 +68,53 @@ pub async fn run(service: &impl Service, stop: &CancellationToken) {
         }
     }
     service.stopped().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use thiserror::Error;
+
+    #[derive(Debug, Error)]
+    #[error("failed")]
+    struct Failed;
+
+    /// Panics in its first round, fails in the second, and stops its loop in the third.
+    #[derive(Default)]
+    struct Panicking {
+        rounds: AtomicU32,
+        stop: CancellationToken,
+    }
+
+    #[async_trait]
+    impl Service for Panicking {
+        type Error = Failed;
+
+        fn name(&self) -> &'static str {
+            "test"
+        }
+
+        async fn run_once(&self) -> Result<Next, Failed> {
+            match self.rounds.fetch_add(1, Ordering::Relaxed) {
+                0 => panic!("injected"),
+                1 => Err(Failed),
+                _ => {
+                    self.stop.cancel();
+                    Ok(Next::Now)
+                }
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn panic_in_a_round_is_a_failed_round() {
+        let (service, panics) = (Panicking::default(), AtomicU32::new(0));
+        let count = || {
+            panics.fetch_add(1, Ordering::Relaxed);
+        };
+        run(&service, &service.stop, count).await;
+        assert_eq!(service.rounds.into_inner(), 3);
+        assert_eq!(panics.into_inner(), 1);
+    }
 }

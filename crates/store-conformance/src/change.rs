@@ -324,6 +324,7 @@ async fn write(store: Arc<dyn Store>, workspace: TestWorkspace, rounds: usize) {
         let claim = Claim {
             owner: "dispatcher".into(),
             batch: 3,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };

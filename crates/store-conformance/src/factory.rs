@@ -177,6 +177,7 @@ impl Fixture {
         let claim = Claim {
             owner: owner.into(),
             batch,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };

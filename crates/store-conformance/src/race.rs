@@ -89,6 +89,7 @@ impl Race {
         let claim = Claim {
             owner: owner.clone(),
             batch: 1 + rng.below(8) as u32,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };
@@ -320,6 +321,7 @@ pub async fn concurrent_claims_never_exceed_a_limit(f: Fixture) {
             let claim = Claim {
                 owner: format!("dispatcher-{n}"),
                 batch: 5,
+                kept_max: None,
                 lease: LEASE,
                 lock: None,
             };

@@ -122,6 +122,7 @@ impl StressRun {
             let claim = Claim {
                 owner: owner.clone(),
                 batch: u32::try_from(1 + rng.below(60)).unwrap_or(1),
+                kept_max: None,
                 lease: LEASE,
                 lock: None,
             };

@@ -24,6 +24,7 @@ fn claim() -> Claim {
     Claim {
         owner: "me".into(),
         batch: 10,
+        kept_max: None,
         lease: Duration::from_secs(30),
         lock: None,
     }

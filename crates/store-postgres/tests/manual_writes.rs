@@ -3,12 +3,10 @@
 
 use crate::support;
 
-use leasehold_core::{ExecutionEnd, FailureReason, Plan, RequestStatus, WorkspaceId};
+use leasehold_core::{ExecutionEnd, Plan, RequestStatus, WorkspaceId};
 use leasehold_store::Page;
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
-use leasehold_store::request::{
-    ClaimedRequest, ExecutionOrigin, Rejected, ReleaseKind, RequestFilter,
-};
+use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind, RequestFilter};
 use leasehold_store::workspace::WorkspaceChange;
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_testkit::TestDatabase;
@@ -328,24 +326,21 @@ async fn manual_plan_change_applies_at_once_with_the_cores_limits() {
 }
 
 #[tokio::test]
-async fn unreadable_params_fail_only_their_request() {
+async fn unreadable_params_are_claimed_as_such() {
     let env = env().await;
     let workspace = env.fixture.workspace(5).await;
     let asked = env.fixture.enqueue(&workspace, 3).await;
     let sql = include_str!("sql/request_deep_params.sql");
     env.client.execute(sql, &[&asked[1].0]).await.unwrap();
     let claimed = env.fixture.drain(10).await;
-    assert_eq!(
-        claimed.requests.iter().map(|r| r.id).collect::<Vec<_>>(),
-        [asked[0], asked[2]]
-    );
-    let rejected = Rejected {
-        request: asked[1],
-        workspace: workspace.workspace,
-        reason: FailureReason::DispatchExhausted,
-    };
-    assert_eq!(claimed.rejected, [rejected]);
-    assert_eq!(in_use(&env, workspace.workspace).await, 2);
+    let unreadable = claimed
+        .requests
+        .iter()
+        .map(|r| (r.id, r.unreadable.is_some()));
+    let expected = [(asked[0], false), (asked[1], true), (asked[2], false)];
+    assert_eq!(unreadable.collect::<Vec<_>>(), expected);
+    assert_eq!(claimed.rejected, []);
+    assert_eq!(in_use(&env, workspace.workspace).await, 3);
 }
 
 #[tokio::test]

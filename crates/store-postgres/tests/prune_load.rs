@@ -100,6 +100,7 @@ async fn load(
         let claim = Claim {
             owner: "load".to_owned(),
             batch: (WORKSPACES * ROUND) as u32,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };

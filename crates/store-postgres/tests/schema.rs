@@ -275,6 +275,7 @@ async fn installation_in_another_schema_has_everything_there_and_works() {
     let claim = Claim {
         owner: "a dispatcher".to_owned(),
         batch: 1,
+        kept_max: None,
         lease: Duration::from_secs(60),
         lock: None,
     };

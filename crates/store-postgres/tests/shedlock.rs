@@ -80,6 +80,7 @@ async fn holder_that_lost_its_lock_to_java_cannot_claim() {
     let claim = Claim {
         owner: "us".into(),
         batch: 10,
+        kept_max: None,
         lease: Duration::from_secs(15),
         lock: Some(ours),
     };

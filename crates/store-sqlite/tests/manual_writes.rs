@@ -8,7 +8,7 @@ use leasehold_store::request::{
     RequestFilter,
 };
 use leasehold_store::{Clock, Page};
-use leasehold_store_conformance::{Fixture, OWNER, TestWorkspace, USER, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Params, params};
 use std::sync::Arc;
@@ -321,35 +321,27 @@ fn unreadable() -> [String; 2] {
 }
 
 #[tokio::test]
-async fn unreadable_params_fail_only_their_request() {
-    use RequestStatus::{Claimed, Failed, Pending};
+async fn unreadable_params_are_claimed_as_such() {
     for text in unreadable() {
         let env = TestEnv::new().await;
         let t = env.f.workspace(5).await;
         let requests = env.f.enqueue(&t, 3).await;
         env.write(REQUEST_SET_PARAMS, params![bytes(requests[1]), text]);
         let claimed = env.f.claim(10).await;
-        let ids: Vec<RequestId> = claimed.requests.iter().map(|r| r.id).collect();
-        assert_eq!(ids, [requests[0], requests[2]]);
-        let reason = FailureReason::DispatchExhausted;
-        assert_eq!(claimed.rejected, [rejected(requests[1], &t, reason)]);
-        assert!(!claimed.more);
-        assert_eq!(env.in_use(&t).await, 2);
-        env.f
-            .assert_timeline(
-                t.workspace,
-                requests[1],
-                &[
-                    (None, Pending, USER, None),
-                    (Some(Pending), Claimed, OWNER, None),
-                    (Some(Claimed), Failed, OWNER, Some("dispatch_exhausted")),
-                ],
-            )
-            .await;
+        let found = claimed
+            .requests
+            .iter()
+            .map(|r| (r.id, r.unreadable.is_some()));
+        let expected = [
+            (requests[0], false),
+            (requests[1], true),
+            (requests[2], false),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!((claimed.rejected, claimed.more), (vec![], false));
+        assert_eq!(env.in_use(&t).await, 3);
         let request = env.f.request(t.workspace, requests[1]).await;
         assert_eq!(request.params.as_str(), "\"(these params cannot be read)\"");
-        assert_eq!(request.failure_reason, Some(reason.into()));
-        assert!(request.last_error.unwrap().contains("cannot be read"));
         let filter = RequestFilter::default();
         let list = env.f.store.request_list(&filter, Page::first(10));
         assert_eq!(list.await.unwrap().len(), 3);
@@ -358,16 +350,16 @@ async fn unreadable_params_fail_only_their_request() {
 }
 
 #[tokio::test]
-async fn unreadable_params_of_a_kept_execution_free_the_slot() {
+async fn unreadable_params_of_a_kept_execution_keep_the_slot() {
     let env = TestEnv::new().await;
     let t = env.f.workspace(1).await;
     let kept = env.f.enqueue_unknown(&t).await;
     env.write(REQUEST_SET_PARAMS, params![bytes(kept.id), unreadable()[0]]);
-    let next = env.f.enqueue(&t, 1).await;
+    env.f.enqueue(&t, 1).await;
     let claimed = env.f.claim(10).await;
-    let reason = FailureReason::DispatchExhausted;
-    assert_eq!(claimed.rejected, [rejected(kept.id, &t, reason)]);
-    assert_eq!(claimed.requests[0].id, next[0]);
+    assert_eq!(claimed.requests.len(), 1);
+    assert_eq!(claimed.requests[0].execution, kept.execution);
+    assert!(claimed.requests[0].unreadable.is_some());
     assert_eq!(env.in_use(&t).await, 1);
     env.assert_no_drift();
 }

@@ -6,7 +6,9 @@ mod metrics;
 mod observed;
 mod tracer;
 
-pub use metrics::{DispatchFailure, ExpositionFormat, FloatGauge, Metrics, Route, StoreSnapshot};
+pub use metrics::{
+    DispatchFailure, EngineSnapshot, ExpositionFormat, FloatGauge, Metrics, Route, StoreSnapshot,
+};
 pub use observed::{
     ObservedEngine, ObservedStore, StoreEventCounters, StoreMetrics, observe_store,
 };

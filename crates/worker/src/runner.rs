@@ -4,10 +4,8 @@ use crate::context::JobContext;
 use crate::leased_job::{LeasedJob, StopState};
 use crate::outcome::{JobError, failed};
 use crate::shared::Shared;
-use futures::FutureExt;
 use leasehold_core::job::JobEnd;
-use std::any::Any;
-use std::panic::AssertUnwindSafe;
+use leasehold_service::catch_panic;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -32,16 +30,13 @@ async fn attempt(shared: &Arc<Shared>, job: &Arc<LeasedJob>) -> Option<JobEnd> {
     if !job.is_leased(Instant::now()) {
         return Some(JobEnd::Returned);
     }
-    let end = match AssertUnwindSafe(watch(shared, job)).catch_unwind().await {
+    let end = match catch_panic(watch(shared, job)).await {
         Ok(end) => end,
         Err(panic) => {
             // Cancels the tasks that the handler has spawned.
             job.cancel.cancel();
             shared.state.count(|stats| stats.panicked += 1);
-            Some(failed(JobError::new(format!(
-                "panicked: {}",
-                panic_message(&*panic)
-            ))))
+            Some(failed(JobError::new(panic.to_string())))
         }
     };
     if job.stop_state() == StopState::LeaseLost {
@@ -93,15 +88,5 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    if let Some(text) = panic.downcast_ref::<&str>() {
-        text
-    } else if let Some(text) = panic.downcast_ref::<String>() {
-        text
-    } else {
-        "no message"
     }
 }

@@ -109,6 +109,9 @@ fn assert_gauges(env: &MetricsEnv, started: &Scrape) {
     for (series, value) in [
         ("leasehold_store_up", 1.0),
         ("leasehold_engine_up", 1.0),
+        ("leasehold_engine_breaker{status=\"closed\"}", 1.0),
+        ("leasehold_engine_breaker{status=\"open\"}", 0.0),
+        ("leasehold_requests_start_failing", 0.0),
         ("leasehold_engine_allowance", 64.0),
         ("leasehold_workspaces", 1.0),
     ] {
@@ -288,6 +291,7 @@ async fn engine_outage_costs_attempts_but_no_request() {
     });
     let down = down.await;
     assert_eq!(down.of("leasehold_engine_allowance"), 0.0);
+    assert_eq!(down.of("leasehold_engine_breaker{status=\"open\"}"), 1.0);
     assert_eq!(failures(&down, "refused"), 0.0);
     let untouched = [
         "queue_items_dispatched_total",

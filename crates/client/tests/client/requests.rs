@@ -197,6 +197,7 @@ async fn executions_are_listed_and_read(on: BackendKind) {
     let claim = Claim {
         owner: "dispatcher".to_owned(),
         batch: 10,
+        kept_max: None,
         lease: Duration::from_secs(60),
         lock: None,
     };

@@ -29,7 +29,9 @@ fn on(store: Arc<dyn Store>, guard: impl Any + Send + Sync) -> EngineFixture {
     let runners = runners(&store, &options);
     let sweeper = TimeoutSweeper::new(store.clone(), IDENTITY, TimeoutSweeperOptions::default());
     let mut tasks = JoinSet::new();
-    tasks.spawn(async move { leasehold_service::run(&sweeper, &CancellationToken::new()).await });
+    tasks.spawn(async move {
+        leasehold_service::run(&sweeper, &CancellationToken::new(), || {}).await;
+    });
     without_runner(store, (Mutex::new((runners, tasks)), guard))
 }
 

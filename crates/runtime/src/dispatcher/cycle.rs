@@ -2,16 +2,15 @@
 
 use super::flush::{ClaimCounts, FlushReport, ResolvedClaim};
 use super::held_claims::HeldClaims;
-use super::poll_state::{PollState, arm_delay};
+use super::poll_state::PollState;
 use super::start::{self, AdmittedRequest};
 use super::tasks::{Event, Tasks};
-use super::trace::{BatchTrace, Period, RequestTrace};
 use super::{CycleReport, Dispatcher, Shared, log};
 use crate::error::{Error, Result};
 use leasehold_service::FailureStreak;
 use leasehold_store::lock::LockToken;
 use leasehold_store::notification::Notification;
-use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, Claimed, RequestsRenewed};
+use leasehold_store::request::{ClaimOutcome, ClaimRef, ExecutionOrigin, RequestsRenewed};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,44 +22,46 @@ use tokio_util::sync::CancellationToken;
 /// How long outcomes of starts are collected before one flush, while other starts are in flight. At two hundred starts a second this
 /// needs a third of the transactions.
 const FLUSH_DELAY: Duration = Duration::from_millis(20);
-
-/// How long to wait before a failed claim is retried.
-const CLAIM_RETRY_DELAY: Duration = Duration::from_millis(500);
 /// How long to wait before claims whose row was locked are flushed again; other claims are flushed meanwhile.
 const BUSY_RETRY_DELAY: Duration = Duration::from_millis(100);
-/// The most batch sizes in a report, since a cycle may last for days.
-const MAX_REPORTED_BATCHES: usize = 1_000;
 
-struct Run<'a> {
-    dispatcher: &'a Dispatcher,
-    shared: Arc<Shared>,
-    lock: Option<LockToken>,
-    tasks: Tasks,
-    poll: PollState,
-    claiming: bool,
-    flushing: bool,
-    renewing: bool,
-    extending_lock: bool,
+/// The state of one cycle.
+pub(super) struct Run<'a> {
+    pub(super) dispatcher: &'a Dispatcher,
+    pub(super) shared: Arc<Shared>,
+    pub(super) lock: Option<LockToken>,
+    pub(super) tasks: Tasks,
+    pub(super) poll: PollState,
+    pub(super) claiming: bool,
+    pub(super) flushing: bool,
+    pub(super) renewing: bool,
+    pub(super) extending_lock: bool,
     /// When notifications were armed, if in this cycle.
-    armed_at: Option<Instant>,
+    pub(super) armed_at: Option<Instant>,
     /// When the next waiting request becomes due.
-    next_due: Option<Instant>,
-    queued: VecDeque<AdmittedRequest>,
-    in_flight: usize,
-    held: HeldClaims,
-    unflushed: Vec<ResolvedClaim>,
+    pub(super) next_due: Option<Instant>,
+    pub(super) queued: VecDeque<AdmittedRequest>,
+    pub(super) in_flight: usize,
+    /// How many of the queued and started requests kept their execution from an earlier claim.
+    pub(super) kept: usize,
+    /// How many such requests the claim under way may take.
+    pub(super) kept_max: u32,
+    /// Whether the last claim may have left some because of `kept_max`.
+    pub(super) kept_left: bool,
+    pub(super) held: HeldClaims,
+    pub(super) unflushed: Vec<ResolvedClaim>,
     /// Claims that were not flushed because another transaction has locked their rows.
-    busy: Vec<ResolvedClaim>,
+    pub(super) busy: Vec<ResolvedClaim>,
     /// When they are flushed again.
-    busy_retry_at: Option<Instant>,
+    pub(super) busy_retry_at: Option<Instant>,
     /// When a failed flush is retried.
-    flush_retry_at: Option<Instant>,
+    pub(super) flush_retry_at: Option<Instant>,
     /// When `unflushed` is written at the latest.
-    flush_due_at: Option<Instant>,
-    failures: FailureStreak,
-    failed: Option<Error>,
-    batches: Vec<usize>,
-    counts: ClaimCounts,
+    pub(super) flush_due_at: Option<Instant>,
+    pub(super) failures: FailureStreak,
+    pub(super) failed: Option<Error>,
+    pub(super) batches: Vec<usize>,
+    pub(super) counts: ClaimCounts,
 }
 
 pub(super) async fn run(
@@ -93,6 +94,9 @@ pub(super) async fn run(
         next_due: None,
         queued: VecDeque::new(),
         in_flight: 0,
+        kept: 0,
+        kept_max: 0,
+        kept_left: false,
         held: HeldClaims::default(),
         unflushed: Vec::new(),
         busy: Vec::new(),
@@ -124,7 +128,7 @@ pub(super) async fn run(
             _ = extend_lock.tick() => run.extend_lock(),
             () = until(run.wakes_at(now)) => {}
             () = until(drain_deadline) => {}
-            () = dispatcher.shared.breaker.capacity_increased() => {}
+            () = dispatcher.shared.breaker.capacity_increased() => run.claim_kept_left(),
             () = dispatcher.shared.store.notification_wait(Notification::Work), if run.poll.accepts_notification() => run.notified(),
             () = stop.cancelled(), if drain_deadline.is_none() => {
                 drain_deadline = Some(Instant::now() + options.drain_timeout);
@@ -184,34 +188,6 @@ impl Run<'_> {
         is_large || self.in_flight == 0 || now >= due
     }
 
-    fn claim(&mut self, allowance: usize, now: Instant) {
-        let options = &self.shared.options;
-        // Half the concurrency is enough in the queue while the next claim runs.
-        let enough = self.queued.len() * 2 > options.concurrency;
-        if !self.poll.is_due(now) || self.claiming || enough {
-            return;
-        }
-        let batch = if allowance >= options.concurrency {
-            options.batch_size as usize
-        } else {
-            // The load ramps up after an outage: claim no more than may be started.
-            allowance.saturating_sub(self.in_flight + self.queued.len())
-        };
-        if batch == 0 {
-            return;
-        }
-        self.claiming = true;
-        let claim = Claim {
-            owner: options.owner.clone(),
-            batch: u32::try_from(batch)
-                .unwrap_or(u32::MAX)
-                .min(options.batch_size),
-            lease: options.claim_lease,
-            lock: self.lock.clone(),
-        };
-        self.tasks.claim(claim);
-    }
-
     fn flush(&mut self) {
         self.flushing = true;
         self.flush_retry_at = None;
@@ -260,12 +236,18 @@ impl Run<'_> {
                     // A claim with an older token says nothing about the current one.
                     Ok(ClaimOutcome::LockLost) if lock == self.lock => self.lost_lock(),
                     Ok(ClaimOutcome::LockLost) => {}
-                    Err(error) => self.claim_failed(error.into()),
+                    Err(error) => self.claim_failed(error),
                 }
             }
             Event::Resolved(resolved) => {
                 self.in_flight -= 1;
-                self.unflushed.push(resolved);
+                self.resolved(resolved);
+            }
+            Event::StartPanicked { claim, origin } => {
+                self.in_flight -= 1;
+                self.held.remove(claim);
+                self.counts.lost += 1;
+                self.start_ended(origin);
             }
             Event::Flushed(report) => self.flushed(report),
             Event::Renewed {
@@ -300,72 +282,16 @@ impl Run<'_> {
         }
     }
 
-    fn claimed(&mut self, claimed: Claimed, requested: Instant, claim: Period) {
-        let options = &self.shared.options;
-        log::claim_report(&claimed, &self.shared.capacity_log);
-        let metrics = &options.telemetry.metrics;
-        metrics.workspaces_at_capacity(claimed.at_capacity.len());
-        let size = claimed.requests.len() + claimed.rejected.len();
-        self.failed = None;
-        self.next_due = claimed.next_due_in.map(|due| Instant::now() + due);
-        if size == 0 {
-            return self.claimed_nothing(requested);
-        }
-        log::claimed(size);
-        let batch = BatchTrace::begin(&self.shared, size, requested, claim);
-        if self.batches.len() < MAX_REPORTED_BATCHES {
-            self.batches.push(size);
-        }
-        self.counts.failed += claimed.rejected.len() as u64;
-        self.dispatcher.armed.store(false, Ordering::Relaxed);
-        self.dispatcher.empty_polls.store(0, Ordering::Relaxed);
-        if self.poll != PollState::Stopped {
-            self.poll = if size >= options.batch_size as usize {
-                PollState::Now
-            } else {
-                PollState::At(Instant::now() + options.linger)
-            };
-        }
-        for claimed in claimed.requests {
-            self.queued.push_back(AdmittedRequest {
-                deadline: self.held.add(&claimed, requested, options.claim_lease),
-                trace: RequestTrace::begin(&batch, &claimed),
-                claimed,
-            });
-        }
-        if self.poll == PollState::Stopped {
-            self.return_queued();
-        }
+    fn resolved(&mut self, resolved: ResolvedClaim) {
+        self.start_ended(resolved.claimed.origin);
+        self.unflushed.push(resolved);
     }
 
-    /// Decides what follows an empty claim. A claim sent before notifications were armed may have missed a request that sent none, so it does
-    /// not count as the final poll.
-    fn claimed_nothing(&mut self, requested: Instant) {
-        match self.poll {
-            PollState::Now | PollState::At(_) | PollState::Sleeping(_) | PollState::FinalPoll => {
-                let armed = self.dispatcher.armed.load(Ordering::Relaxed);
-                if !armed {
-                    self.back_off();
-                } else if self.armed_at.is_some_and(|at| requested < at) {
-                    self.poll = PollState::FinalPoll;
-                } else {
-                    self.sleep();
-                }
-            }
-            PollState::BackingOff(_) | PollState::Arming | PollState::Stopped => {}
+    fn start_ended(&mut self, origin: ExecutionOrigin) {
+        if origin == ExecutionOrigin::Kept {
+            self.kept -= 1;
+            self.claim_kept_left();
         }
-    }
-
-    /// Waits before arming again. Armed notifications cost every writer a notify, so a dispatcher that is notified but finds nothing to
-    /// claim (requests of workspaces at capacity, for example) backs off.
-    fn back_off(&mut self) {
-        let times = self.dispatcher.empty_polls.fetch_add(1, Ordering::Relaxed);
-        self.poll = PollState::BackingOff(Instant::now() + arm_delay(times));
-    }
-
-    fn sleep(&mut self) {
-        let poll = Instant::now() + self.shared.options.poll_interval;
-        self.poll = PollState::Sleeping(self.next_due.map_or(poll, |due| due.min(poll)));
     }
 
     fn flushed(&mut self, report: FlushReport) {
@@ -391,7 +317,7 @@ impl Run<'_> {
         &mut self,
         requested: Instant,
         claims: &[ClaimRef],
-        outcome: leasehold_store::Result<RequestsRenewed>,
+        outcome: Result<RequestsRenewed>,
     ) {
         self.renewing = false;
         match outcome {
@@ -427,24 +353,16 @@ impl Run<'_> {
         }
     }
 
-    /// Retries the claim while other work is in flight; otherwise the cycle ends and the next one retries.
-    fn claim_failed(&mut self, error: Error) {
-        if self.poll != PollState::Stopped {
-            self.poll = PollState::At(Instant::now() + CLAIM_RETRY_DELAY);
-        }
-        self.failed = Some(error);
-    }
-
     fn stop(&mut self) {
         self.poll = PollState::Stopped;
         self.return_queued();
     }
 
     /// Returns the unsent requests to the queue.
-    fn return_queued(&mut self) {
-        for admitted in self.queued.drain(..) {
+    pub(super) fn return_queued(&mut self) {
+        for admitted in std::mem::take(&mut self.queued) {
             let resolution = start::release_unsent(&admitted.claimed, Duration::ZERO, None);
-            self.unflushed.push(admitted.resolved_as(resolution));
+            self.resolved(admitted.resolved_as(resolution));
         }
     }
 

@@ -3,6 +3,7 @@
 use super::start::Resolution;
 use super::trace::{Period, RequestTrace};
 use super::{Shared, log};
+use crate::error::Error;
 use leasehold_core::RequestStatus;
 use leasehold_store::execution::ExecutionFinished;
 use leasehold_store::request::{ClaimRef, ClaimedRequest, Dispatched, Fail, Release, Released};
@@ -30,7 +31,7 @@ pub(super) struct FlushReport {
     pub(super) remaining: Vec<ResolvedClaim>,
     /// Claims to flush again because another transaction has locked their rows.
     pub(super) busy: Vec<ResolvedClaim>,
-    pub(super) error: Option<leasehold_store::Error>,
+    pub(super) error: Option<Error>,
     pub(super) counts: ClaimCounts,
 }
 
@@ -79,6 +80,20 @@ pub(super) async fn flush(shared: &Shared, batch: Vec<ResolvedClaim>) -> FlushRe
 }
 
 impl FlushReport {
+    /// Reports claims whose outcomes are lost.
+    pub(super) fn lost(claims: Vec<ClaimRef>, error: Error) -> Self {
+        let counts = ClaimCounts {
+            lost: claims.len() as u64,
+            ..ClaimCounts::default()
+        };
+        Self {
+            done: claims,
+            error: Some(error),
+            counts,
+            ..Self::default()
+        }
+    }
+
     /// Writes claims of one outcome in one statement. If the store rejects the statement, each claim is written on its own, so that one bad row
     /// does not block the others.
     async fn write(&mut self, shared: &Shared, mut items: Vec<ResolvedClaim>) {
@@ -119,7 +134,7 @@ impl FlushReport {
     }
 
     fn retry_later(&mut self, items: Vec<ResolvedClaim>, error: leasehold_store::Error) {
-        self.error = Some(error);
+        self.error = Some(error.into());
         self.remaining.extend(items);
     }
 }

@@ -3,6 +3,7 @@
 use super::capacity_log::{CapacityEvent, CapacityLog};
 use leasehold_core::{FailureReason, RequestId, TraceContext, WorkspaceId};
 use leasehold_engine::StartOutcome;
+use leasehold_service::Panicked;
 use leasehold_store::request::{Claimed, ClaimedRequest, Orphaned};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -119,6 +120,10 @@ pub(super) fn unknown(claimed: &ClaimedRequest, error: &str) {
 
 pub(super) fn start_panicked(claimed: &ClaimedRequest, error: &str) {
     tracing::error!(request = %claimed.id, attempt_count = claimed.attempt_count, error, "Error processing queue item");
+}
+
+pub(super) fn task_panicked(task: &str, error: &Panicked) {
+    tracing::error!(task, %error, "task of the dispatcher panicked; its step failed");
 }
 
 pub(super) fn outcome_unwritable(claimed: &ClaimedRequest, error: &leasehold_store::Error) {

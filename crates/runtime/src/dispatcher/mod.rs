@@ -1,6 +1,7 @@
 //! The dispatcher: claims requests and starts their executions in the engine. This module decides when; `start` decides what a start's outcome means.
 
 mod capacity_log;
+mod claims;
 mod cycle;
 mod flush;
 mod held_claims;
@@ -15,7 +16,7 @@ use crate::error::Result;
 use crate::lock::{LockOptions, NamedLock};
 use leasehold_core::retry::Backoff;
 use leasehold_engine::Engine;
-use leasehold_service::FailureStreak;
+use leasehold_service::{FailureStreak, catch_panic};
 use leasehold_store::Store;
 use leasehold_store::notification::Notification;
 use leasehold_telemetry::Telemetry;
@@ -187,7 +188,17 @@ impl Dispatcher {
                 self.stand_by(stop).await;
                 continue;
             }
-            match self.run_once(stop).await {
+            let cycle = catch_panic(self.run_once(stop)).await;
+            let cycle = cycle.unwrap_or_else(|panic| {
+                // Its claims and its lock expire.
+                self.shared
+                    .options
+                    .telemetry
+                    .metrics
+                    .task_panicked("dispatcher");
+                Err(panic.into())
+            });
+            match cycle {
                 Ok(Some(cycle)) => {
                     failures.succeeded();
                     self.sleep(cycle.next_poll_in, stop).await;

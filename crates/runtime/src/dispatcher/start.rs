@@ -4,29 +4,33 @@ use super::flush::ResolvedClaim;
 use super::held_claims::LeaseDeadline;
 use super::trace::{self, RequestTrace};
 use super::{Shared, log};
+use crate::circuit_breaker::StartUnderWay;
 use crate::crash::poisoned_error;
-use futures::FutureExt;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{ExecutionEnd, FailureReason, JsonText, Version};
 use leasehold_engine::{Description, Start, StartOutcome, StartPrevented};
+use leasehold_service::catch_panic;
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest delay before an unknown start is repeated.
+/// The longest delay before an unknown start is repeated. It holds a slot, and the engine may be back.
 const UNKNOWN_MAX_DELAY: Duration = Duration::from_secs(30);
+/// After so many failures while other starts succeed, the request is the cause, and the delay may grow up to the maximum backoff.
+const FAILURES_BESIDE_SUCCESSES: u32 = 5;
 
 /// A claimed request to be started.
 pub(super) struct AdmittedRequest {
     pub(super) claimed: ClaimedRequest,
     pub(super) deadline: LeaseDeadline,
     pub(super) trace: RequestTrace,
+    pub(super) under_way: StartUnderWay,
 }
 
 impl AdmittedRequest {
     pub(super) fn resolved_as(self, resolution: Resolution) -> ResolvedClaim {
+        drop(self.under_way);
         ResolvedClaim {
             claimed: self.claimed,
             resolution,
@@ -59,19 +63,21 @@ pub(super) async fn resolve(shared: &Shared, admitted: &mut AdmittedRequest) -> 
     let params = std::mem::take(&mut admitted.claimed.params);
     let admitted = &*admitted;
     let claimed = &admitted.claimed;
-    let attempt = AssertUnwindSafe(attempt(shared, admitted, params)).catch_unwind();
+    let attempt = catch_panic(attempt(shared, admitted, params));
     match tokio::time::timeout(shared.options.start_timeout, attempt).await {
         Ok(Ok(resolution)) => resolution,
         Ok(Err(_panic)) => {
             let error = "the start panicked";
             log::start_panicked(claimed, error);
+            shared.options.telemetry.metrics.task_panicked("start");
             release_unknown(shared, claimed, error.to_owned())
         }
         Err(_elapsed) => {
             let error = format!("no answer within {:?}", shared.options.start_timeout);
-            shared.breaker.record_start(&StartOutcome::Unknown {
+            let outcome = StartOutcome::Unknown {
                 error: error.clone(),
-            });
+            };
+            record(shared, claimed, &outcome);
             unknown(shared, claimed, error)
         }
     }
@@ -82,9 +88,14 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
         claimed,
         deadline,
         trace,
+        under_way: _,
     } = admitted;
     if claimed.crashes.is_poisoned() {
-        return resolve_poisoned(shared, claimed).await;
+        let error = poisoned_error(claimed.crashes);
+        return give_up(shared, claimed, FailureReason::Poisoned, error).await;
+    }
+    if let Some(error) = &claimed.unreadable {
+        return resolve_unreadable(shared, claimed, error.clone()).await;
     }
     let version = match load_version(shared, claimed).await {
         Ok(version) => version,
@@ -110,7 +121,7 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
     let outcome = shared.engine.start(&start).await;
     log::answered(claimed, &outcome);
     trace::answered(call, &outcome);
-    let is_first_failure = shared.breaker.record_start(&outcome);
+    let is_first_failure = record(shared, claimed, &outcome);
     let is_cancelled = claimed.cancel_requested && claimed.origin == ExecutionOrigin::Kept;
     match outcome {
         StartOutcome::Started | StartOutcome::AlreadyStarted { .. } if is_cancelled => {
@@ -127,10 +138,11 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
             reached: true,
         } => {
             log::unknown(claimed, &error);
-            // The circuit breaker limits the retries; no further backoff is needed once the engine is back.
+            // Failures in a row, not attempts: after an outage every request has many attempts, and the engine is back.
+            let failures = shared.breaker.start_failures(claimed.id).in_a_row;
             Resolution::Release {
                 kind: ReleaseKind::Unknown,
-                delay: delay(shared.options.backoff, 0),
+                delay: unknown_delay(shared, claimed, failures.saturating_sub(1)),
                 error: Some(error),
             }
         }
@@ -188,9 +200,30 @@ async fn terminate_cancelled(shared: &Shared, claimed: &ClaimedRequest) -> Resol
     resolve_ended(shared, claimed).await
 }
 
-/// Fails a poisoned request without computing its input. An unknown start is made definite first.
-async fn resolve_poisoned(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
-    let error = poisoned_error(claimed.crashes);
+/// Resolves a request whose params cannot be read. An earlier start had readable ones, so its execution runs on if it was started.
+async fn resolve_unreadable(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+    error: String,
+) -> Resolution {
+    if claimed.origin == ExecutionOrigin::Kept && !claimed.cancel_requested {
+        match shared.engine.describe(claimed.execution).await {
+            Ok(Description::Open) => return Resolution::Dispatched,
+            Ok(Description::Ended { end, error, .. }) => return finished(claimed, end, error),
+            Ok(Description::NotFound) => {}
+            Err(unsure) => return unknown(shared, claimed, unsure.to_string()),
+        }
+    }
+    give_up(shared, claimed, FailureReason::DispatchExhausted, error).await
+}
+
+/// Fails a request without computing its input. An unknown start is made definite first.
+async fn give_up(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+    reason: FailureReason,
+    error: String,
+) -> Resolution {
     let prevented = match claimed.origin {
         ExecutionOrigin::Created | ExecutionOrigin::Replaced => Ok(StartPrevented::NotStarted),
         ExecutionOrigin::Kept => {
@@ -201,7 +234,7 @@ async fn resolve_poisoned(shared: &Shared, claimed: &ClaimedRequest) -> Resoluti
     };
     let described = match prevented {
         Ok(StartPrevented::NotStarted) => {
-            return Resolution::Fail(FailureReason::Poisoned, error);
+            return Resolution::Fail(reason, error);
         }
         Ok(StartPrevented::Ended) => shared.engine.describe(claimed.execution).await,
         Err(failure) => Err(failure),
@@ -271,10 +304,27 @@ fn unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resoluti
 fn release_unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     Resolution::Release {
         kind: ReleaseKind::Unknown,
-        // It holds a slot, so the delay is capped.
-        delay: delay(shared.options.backoff, claimed.attempt_count).min(UNKNOWN_MAX_DELAY),
+        delay: unknown_delay(shared, claimed, claimed.attempt_count),
         error: Some(error),
     }
+}
+
+/// Returns the delay before an unknown start is repeated after so many earlier failures.
+fn unknown_delay(shared: &Shared, claimed: &ClaimedRequest, failures: u32) -> Duration {
+    let backoff = delay(shared.options.backoff, failures);
+    let failed = shared.breaker.start_failures(claimed.id);
+    if failed.while_others_succeed >= FAILURES_BESIDE_SUCCESSES {
+        backoff
+    } else {
+        backoff.min(UNKNOWN_MAX_DELAY)
+    }
+}
+
+/// Tells the circuit breaker how a start ended. Returns whether it is the first failure since the engine last answered one.
+fn record(shared: &Shared, claimed: &ClaimedRequest, outcome: &StartOutcome) -> bool {
+    shared
+        .breaker
+        .record_start(claimed.id, claimed.workspace, outcome)
 }
 
 /// Releases a claim that this dispatcher did not send. An earlier start may have been sent; then the start stays unknown.

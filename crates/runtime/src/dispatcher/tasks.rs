@@ -1,13 +1,16 @@
 //! The background tasks of a cycle and the events they report when they end. Decides nothing.
+//!
+//! Each task sends exactly one event: the cycle waits for it and keeps its lock meanwhile. So a panic becomes the event of a failed step.
 
-use super::Shared;
 use super::flush::{self, FlushReport, ResolvedClaim};
 use super::start::{self, AdmittedRequest};
 use super::trace::Period;
-use crate::error::Result;
+use super::{Shared, log};
+use crate::error::{Error, Result};
 use crate::lock::NamedLock;
+use leasehold_service::catch_panic;
 use leasehold_store::lock::LockToken;
-use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, RequestsRenewed};
+use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, ExecutionOrigin, RequestsRenewed};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
@@ -18,16 +21,21 @@ pub(super) enum Event {
         requested: Instant,
         claim: Period,
         lock: Option<LockToken>,
-        outcome: leasehold_store::Result<ClaimOutcome>,
+        outcome: Result<ClaimOutcome>,
     },
     Resolved(ResolvedClaim),
+    /// The task of a start panicked. The claim is left to the recoverer.
+    StartPanicked {
+        claim: ClaimRef,
+        origin: ExecutionOrigin,
+    },
     Flushed(FlushReport),
     Renewed {
         requested: Instant,
         claims: Vec<ClaimRef>,
-        outcome: leasehold_store::Result<RequestsRenewed>,
+        outcome: Result<RequestsRenewed>,
     },
-    Armed(leasehold_store::Result<bool>),
+    Armed(Result<bool>),
     LockExtended(Result<Option<LockToken>>),
 }
 
@@ -39,62 +47,121 @@ pub(super) struct Tasks {
 
 impl Tasks {
     pub(super) fn claim(&self, claim: Claim) {
-        self.spawn(async move |shared| {
+        let (requested, begun) = (Instant::now(), SystemTime::now());
+        let lock = claim.lock.clone();
+        let call = async move |shared: Arc<Shared>| {
             shared.options.telemetry.metrics.dispatch_cycle();
-            let (requested, begun) = (Instant::now(), SystemTime::now());
             let outcome = shared.store.request_claim(&claim).await;
-            Event::Claimed {
-                requested,
-                claim: Period::since(begun),
-                lock: claim.lock,
-                outcome,
-            }
-        });
+            outcome.map_err(Error::from)
+        };
+        let event = move |outcome| Event::Claimed {
+            requested,
+            claim: Period::since(begun),
+            lock,
+            outcome,
+        };
+        self.spawn_call("claim", call, event);
     }
 
     pub(super) fn start(&self, mut admitted: AdmittedRequest) {
-        self.spawn(async move |shared| {
+        let (claim, origin) = (ClaimRef::from(&admitted.claimed), admitted.claimed.origin);
+        let work = async move |shared: Arc<Shared>| {
             let resolution = start::resolve(&shared, &mut admitted).await;
             Event::Resolved(admitted.resolved_as(resolution))
+        };
+        self.spawn("start", work, move |_| Event::StartPanicked {
+            claim,
+            origin,
         });
     }
 
     pub(super) fn flush(&self, batch: Vec<ResolvedClaim>) {
-        self.spawn(async move |shared| Event::Flushed(flush::flush(&shared, batch).await));
+        let claims: Vec<ClaimRef> = batch.iter().map(ResolvedClaim::claim).collect();
+        let work =
+            async move |shared: Arc<Shared>| Event::Flushed(flush::flush(&shared, batch).await);
+        // The outcomes are gone: the leases expire, and the recoverer treats the claims as unknown starts.
+        self.spawn("flush", work, move |error| {
+            Event::Flushed(FlushReport::lost(claims, error))
+        });
     }
 
     pub(super) fn renew(&self, claims: Vec<ClaimRef>) {
-        self.spawn(async move |shared| {
-            let requested = Instant::now();
+        let requested = Instant::now();
+        let renewed = claims.clone();
+        let call = async move |shared: Arc<Shared>| {
             let options = &shared.options;
-            let outcome = shared
-                .store
-                .request_renew(&options.owner, &claims, options.claim_lease)
-                .await;
-            Event::Renewed {
-                requested,
-                claims,
-                outcome,
-            }
-        });
+            let store = &shared.store;
+            let renewal = store.request_renew(&options.owner, &renewed, options.claim_lease);
+            renewal.await.map_err(Error::from)
+        };
+        let event = move |outcome| Event::Renewed {
+            requested,
+            claims,
+            outcome,
+        };
+        self.spawn_call("renew", call, event);
     }
 
     pub(super) fn extend_lock(&self, lock: Arc<NamedLock>) {
-        self.spawn(async move |_| Event::LockExtended(lock.acquire_or_extend().await));
+        let call = async move |_: Arc<Shared>| lock.acquire_or_extend().await;
+        self.spawn_call("extend_lock", call, Event::LockExtended);
     }
 
     pub(super) fn arm(&self) {
-        self.spawn(async move |shared| Event::Armed(shared.store.notification_arm().await));
+        let call = async move |shared: Arc<Shared>| {
+            let armed = shared.store.notification_arm().await;
+            armed.map_err(Error::from)
+        };
+        self.spawn_call("arm", call, Event::Armed);
     }
 
-    fn spawn<F>(&self, work: impl FnOnce(Arc<Shared>) -> F)
-    where
+    /// Runs a call and reports its result as an event; a panic is an error.
+    fn spawn_call<T, F>(
+        &self,
+        task: &'static str,
+        call: impl FnOnce(Arc<Shared>) -> F,
+        event: impl FnOnce(Result<T>) -> Event + Send + 'static,
+    ) where
+        F: Future<Output = Result<T>> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (events, shared) = (self.events.clone(), self.shared.clone());
+        let call = call(shared.clone());
+        tokio::spawn(async move {
+            let outcome = shared.run_caught(task, call).await;
+            let _ = events.send(event(outcome.and_then(|outcome| outcome)));
+        });
+    }
+
+    /// Runs `work` and sends its event, or the event of `after_panic`.
+    fn spawn<F>(
+        &self,
+        task: &'static str,
+        work: impl FnOnce(Arc<Shared>) -> F,
+        after_panic: impl FnOnce(Error) -> Event + Send + 'static,
+    ) where
         F: Future<Output = Event> + Send + 'static,
     {
-        let events = self.events.clone();
-        let work = work(self.shared.clone());
+        let (events, shared) = (self.events.clone(), self.shared.clone());
+        let work = work(shared.clone());
         tokio::spawn(async move {
-            let _ = events.send(work.await);
+            let event = shared.run_caught(task, work).await;
+            let _ = events.send(event.unwrap_or_else(after_panic));
         });
+    }
+}
+
+impl Shared {
+    /// Runs `work`. Logs and counts its panic, and returns it as an error.
+    pub(super) async fn run_caught<T>(
+        &self,
+        task: &'static str,
+        work: impl Future<Output = T>,
+    ) -> Result<T> {
+        catch_panic(work).await.map_err(|panic| {
+            log::task_panicked(task, &panic);
+            self.options.telemetry.metrics.task_panicked(task);
+            panic.into()
+        })
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Fault {
     CallLost,
     /// The engine is unavailable, and the call certainly did not reach it.
     Unavailable,
+    /// The engine is overloaded and answers so; an earlier call may have reached it.
+    Overloaded,
     /// The engine rejects the start.
     Refused,
     /// Waits for a permit, then calls the engine.
@@ -100,6 +102,12 @@ impl FaultyEngine {
         state.describe_faults.insert(execution, fault);
     }
 
+    /// Describes this execution without a fault from now on.
+    pub(crate) fn clear_describe(&self, execution: ExecutionId) {
+        let mut state = self.state.lock().unwrap();
+        state.describe_faults.remove(&execution);
+    }
+
     /// Returns how often an execution was described.
     pub(crate) fn descriptions(&self) -> usize {
         self.state.lock().unwrap().descriptions
@@ -156,6 +164,10 @@ impl FaultyEngine {
             Fault::Unavailable => StartOutcome::Unavailable {
                 error,
                 reached: false,
+            },
+            Fault::Overloaded => StartOutcome::Unavailable {
+                error,
+                reached: true,
             },
             Fault::Refused => StartOutcome::Refused { error },
             Fault::WaitsBefore(barrier) => {

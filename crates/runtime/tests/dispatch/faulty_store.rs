@@ -1,4 +1,4 @@
-//! A store layer that injects faults by call name: calls fail, lose their answer or block. Asserts nothing.
+//! A store layer that injects faults by call name: calls fail, panic, lose their answer or block. Asserts nothing.
 
 use leasehold_store::{Error, ErrorKind, Result, StoreCall, StoreLayer};
 use std::collections::{HashMap, VecDeque};
@@ -16,6 +16,8 @@ pub(crate) enum StoreFault {
     AnswerLost,
     /// The call waits for a permit before it runs.
     Waits(Arc<Semaphore>),
+    /// The call panics before it runs.
+    Panics,
 }
 
 /// The faults of a store's calls; clones share them.
@@ -64,6 +66,7 @@ impl StoreLayer for StoreFaults {
     ) -> Result<T> {
         match self.next(call.name()) {
             None | Some(StoreFault::Passes) => {}
+            Some(StoreFault::Panics) => panic!("injected"),
             Some(StoreFault::CallLost) => return Err(lost(call.name())),
             Some(StoreFault::Waits(barrier)) => barrier.acquire().await.unwrap().forget(),
             Some(StoreFault::AnswerLost) => {

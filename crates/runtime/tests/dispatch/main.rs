@@ -45,14 +45,18 @@ mod jobs;
 mod lock;
 mod notifications;
 mod outage;
+mod panics;
 mod poison;
+mod poison_start;
 mod reconcile;
 mod refused;
 mod runtime;
 mod stop;
+mod swallowing_proxy;
 mod sweep;
 mod temporal;
 mod unknown;
+mod unreadable;
 
 use leasehold_testkit::log_events::DocumentedEvents;
 use leasehold_testkit::logs;

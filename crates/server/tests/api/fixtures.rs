@@ -291,6 +291,7 @@ async fn admit_request(store: &dyn Store) -> String {
     let claim = Claim {
         owner: "test".to_owned(),
         batch: 1,
+        kept_max: None,
         lease: Duration::from_secs(60),
         lock: None,
     };

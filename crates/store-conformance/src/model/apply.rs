@@ -171,6 +171,7 @@ impl RequestComparison {
         let claim = Claim {
             owner: format!("dispatcher-{owner}"),
             batch,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };

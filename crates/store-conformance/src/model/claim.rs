@@ -205,6 +205,7 @@ impl State {
             origin,
             priority: r.priority,
             params: r.params.clone(),
+            unreadable: None,
             attempt_count: r.attempt_count,
             dispatch_failures: r.dispatch_failures,
             cancel_requested: r.cancel_requested_at.is_some(),

@@ -211,6 +211,7 @@ impl GraphComparison {
         let claim = Claim {
             owner: OWNER.into(),
             batch: 1,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };

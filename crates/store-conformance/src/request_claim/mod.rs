@@ -73,6 +73,7 @@ pub async fn claim_returns_everything_needed_to_start(f: Fixture) {
         origin: ExecutionOrigin::Created,
         priority: 3,
         params: claimed.params.clone(),
+        unreadable: None,
         attempt_count: 0,
         dispatch_failures: 0,
         cancel_requested: false,
@@ -336,6 +337,7 @@ async fn claim_under(f: &Fixture, token: &LockToken) -> ClaimOutcome {
     let claim = Claim {
         owner: OWNER.into(),
         batch: 1,
+        kept_max: None,
         lease: LEASE,
         lock: Some(token.clone()),
     };
@@ -404,6 +406,7 @@ pub async fn concurrent_claims_take_each_request_once(f: Fixture) {
             let claim = Claim {
                 owner: format!("dispatcher-{n}"),
                 batch: 7,
+                kept_max: None,
                 lease: LEASE,
                 lock: None,
             };

@@ -1,9 +1,11 @@
 //! Requests with an unknown start: claimed again with the same execution and without a second slot.
 
 use crate::Fixture;
-use crate::factory::{OWNER, ids, ok};
+use crate::factory::{LEASE, OWNER, ids, ok};
 use leasehold_core::{ExecutionStatus, FailureReason, RequestStatus};
-use leasehold_store::request::{Cancelled, Claimed, ExecutionOrigin, ReleaseKind, Released};
+use leasehold_store::request::{
+    Cancelled, Claim, ClaimOutcome, Claimed, ExecutionOrigin, ReleaseKind, Released,
+};
 use std::time::Duration;
 
 /// An unknown start is claimed with the same execution id, RUNNING, started now, with the next token.
@@ -73,6 +75,35 @@ pub async fn unknown_starts_are_claimed_oldest_first(f: Fixture) {
     let first = f.claim(2).await;
     assert_eq!((ids(&first), first.more), (enqueued[..2].to_vec(), true));
     assert_eq!(ids(&f.claim(2).await), enqueued[2..]);
+}
+
+/// A claim takes at most `kept_max` unknown starts, and fills its batch with other requests.
+pub async fn claim_takes_no_more_unknown_starts_than_it_asks_for(f: Fixture) {
+    let t = f.workspace(9).await;
+    f.enqueue(&t, 3).await;
+    let kept = f.claim(3).await.requests;
+    for request in &kept {
+        f.release(request, ReleaseKind::Unknown, 0).await;
+    }
+    f.advance(1);
+    let fresh = f.enqueue(&t, 3).await;
+    let claim = async |kept_max| {
+        let claim = Claim {
+            owner: OWNER.into(),
+            batch: 2,
+            kept_max: Some(kept_max),
+            lease: LEASE,
+            lock: None,
+        };
+        match ok(f.store.request_claim(&claim).await) {
+            ClaimOutcome::Claimed(claimed) => ids(&claimed),
+            ClaimOutcome::LockLost => unreachable!("no lock is needed"),
+        }
+    };
+    assert_eq!(claim(1).await, [kept[0].id, fresh[0]]);
+    assert_eq!(claim(0).await, fresh[1..]);
+    assert_eq!(claim(0).await, []);
+    assert_eq!(claim(5).await, [kept[1].id, kept[2].id]);
 }
 
 /// An unknown start in backoff is not claimed early and keeps its slot.

@@ -1,4 +1,4 @@
--- Admits up to $2 requests: kept executions first, then workspaces in turn. Always returns at least one row; see the last SELECT.
+-- Admits up to $2 requests: at most $9 kept executions first, then workspaces in turn. Always returns at least one row; see the last SELECT.
 WITH clock AS MATERIALIZED (
     -- Tokens of the epoch are higher than any of the lost part of a history.
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now, coalesce((
@@ -22,7 +22,7 @@ WITH clock AS MATERIALIZED (
         LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     ) e
     WHERE q.due AND q.execution_id IS NOT NULL AND (SELECT ok FROM allowed)
-    ORDER BY q.created_at, q.id LIMIT $2
+    ORDER BY q.created_at, q.id LIMIT $9
     FOR UPDATE OF q SKIP LOCKED
 ), resumed AS (
     UPDATE {schema}.workflow_execution SET started_at = (SELECT now FROM clock), error = NULL
@@ -208,7 +208,7 @@ SELECT (SELECT ok FROM allowed) AS lock_held,
     -- Looks for one only if this claim takes all others. A scalar subquery, which the planner cannot turn into a scan of all executions.
     (SELECT count(*) FROM (
         SELECT 1 FROM {schema}.workflow_execution_queue q
-        WHERE q.due AND q.execution_id IS NOT NULL AND (SELECT count(*) FROM kept) < $2 AND (SELECT ok FROM allowed) AND (
+        WHERE q.due AND q.execution_id IS NOT NULL AND (SELECT count(*) FROM kept) < $9 AND (SELECT ok FROM allowed) AND (
             SELECT e.id FROM {schema}.workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL) IS NULL
         LIMIT 1) l) AS lost_executions,
     (SELECT count(*) FROM locked) AS examined,

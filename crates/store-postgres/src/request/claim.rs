@@ -8,8 +8,8 @@ use crate::store::{Params, PostgresStore, sql};
 use leasehold_core::limits::{CLAIM_MAX_BATCH, PARAMS_MAX_BYTES};
 use leasehold_core::{FailureReason, JsonText, RequestId, WorkspaceId};
 use leasehold_store::request::{
-    AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
-    Orphaned, Promoted, Rejected,
+    AtCapacity, Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Orphaned, Promoted,
+    Rejected,
 };
 use leasehold_store::{ErrorKind, Result, fresh_id};
 use std::collections::HashSet;
@@ -18,6 +18,8 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 const CONTEXT: &str = "request_claim";
+const UNREADABLE_PARAMS: &str =
+    "the params cannot be read: they nest too deeply, or a number is out of range";
 /// Due requests that one call promotes at most.
 pub(crate) const PROMOTE_MAX: i32 = 1_000;
 /// How often to repeat the claim while the workspaces it examined had no requests.
@@ -62,7 +64,7 @@ async fn promote_and_fold(
 pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimOutcome> {
     let client = pool::take(&store.pool, CONTEXT).await?;
     let session = client.session();
-    let (mut claimed, mut unreadable) = (Claimed::default(), Vec::new());
+    let mut claimed = Claimed::default();
     for _ in 0..MAX_ROUNDS {
         claimed.next_due_in = promote_and_fold(store, session).await?.1;
         let rows = claim_once(store, &client, claim).await?;
@@ -85,7 +87,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
                 }
             }
         }
-        unreadable = collect(&rows, &mut claimed)?;
+        collect(&rows, &mut claimed)?;
         let examined: i64 = first.get("examined");
         claimed.more = examined > 0 || lost > 0 || !claimed.requests.is_empty();
         // All that is left is locked, and there are no other workspaces to examine.
@@ -93,13 +95,10 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         let is_all = examined < i64::from(claim.batch.min(CLAIM_MAX_BATCH));
         let is_stuck = is_all && stuck == examined && requeued == 0;
         let is_empty = claimed.requests.is_empty() && claimed.rejected.is_empty();
-        if !is_empty || !unreadable.is_empty() || !claimed.more || is_stuck {
+        if !is_empty || !claimed.more || is_stuck {
             break;
         }
     }
-    drop(client);
-    let failed = fail_unreadable(store, claim, unreadable).await;
-    claimed.rejected.extend(failed);
     if !claimed.requests.is_empty() || !claimed.rejected.is_empty() {
         store.notifier.work_found();
     }
@@ -110,6 +109,7 @@ async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -
     let batch = claim.batch.min(CLAIM_MAX_BATCH);
     let executions: Vec<Uuid> = (0..batch).map(|_| fresh_id()).collect();
     let lock = claim.lock.as_ref();
+    let kept_max = claim.kept_max.map_or(batch, |max| max.min(batch));
     client
         .session()
         .many(
@@ -123,6 +123,7 @@ async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -
                 &lock.map(|lock| lock.name.as_str()),
                 &lock.map(|lock| lock.owner.as_str()),
                 &lock.map(|lock| lock.token),
+                &i64::from(kept_max),
             ],
         )
         .await
@@ -138,42 +139,9 @@ async fn requeue_orphaned(session: Session<'_>) -> Result<Vec<Orphaned>> {
     Ok(orphaned.collect())
 }
 
-/// Fails requests whose params cannot be parsed, so that they are not claimed forever. The caller must have returned its connection. The claim of one
-/// that cannot be failed now expires; the others of the batch are not affected.
-async fn fail_unreadable(
-    store: &PostgresStore,
-    claim: &Claim,
-    unreadable: Vec<(ClaimRef, WorkspaceId)>,
-) -> Vec<Rejected> {
-    let mut failed = Vec::new();
-    for (claim_ref, workspace) in unreadable {
-        let fail = Fail {
-            claim: claim_ref,
-            reason: FailureReason::DispatchExhausted,
-            error: Some(
-                "cannot parse the params: nested too deep, or a number is out of range".to_owned(),
-            ),
-        };
-        match super::resolve::fail(store, &claim.owner, &fail).await {
-            Ok(_) => failed.push(Rejected {
-                request: claim_ref.request,
-                workspace,
-                reason: fail.reason,
-            }),
-            Err(error) => tracing::warn!(
-                request = %claim_ref.request,
-                %error,
-                "failed to fail a request with unreadable params; retrying when its claim expires"
-            ),
-        }
-    }
-    failed
-}
-
-/// Sorts the rows of a claim; returns the requests whose params cannot be parsed.
-fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, WorkspaceId)>> {
+/// Sorts the rows of a claim.
+fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<()> {
     let replaced: HashSet<RequestId> = claimed.orphaned.iter().map(|o| o.request).collect();
-    let mut unreadable = Vec::new();
     for row in rows {
         claimed.at_capacity.extend(at_capacity(row));
         let Some(id) = maybe_id::<RequestId>(row, "id") else {
@@ -192,11 +160,7 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
         let params = params.map(|json| json.0).filter(JsonText::is_readable);
         // PostgreSQL prints all digits of a number: `1e300` takes 301 bytes, and engines limit the size of an input.
         let params = params.map(|params| params.compacted_above(PARAMS_MAX_BYTES));
-        let Some(params) = params else {
-            let token = row.get("claim_token");
-            unreadable.push((ClaimRef { request: id, token }, workspace));
-            continue;
-        };
+        let unreadable = params.is_none().then(|| UNREADABLE_PARAMS.to_owned());
         let origin = match (row.get::<_, bool>("kept"), replaced.contains(&id)) {
             (true, _) => ExecutionOrigin::Kept,
             (false, true) => ExecutionOrigin::Replaced,
@@ -211,7 +175,8 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
             execution: row::id(row, "execution_id"),
             origin,
             priority: row.get("priority"),
-            params,
+            params: params.unwrap_or_default(),
+            unreadable,
             attempt_count: row.get::<_, i32>("attempt_count").unsigned_abs(),
             dispatch_failures: row.get::<_, i32>("dispatch_failures").unsigned_abs(),
             cancel_requested: row.get("cancel_requested"),
@@ -222,7 +187,7 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
             lease_expires_at: row::time(row, "lease_expires_at")?,
         });
     }
-    Ok(unreadable)
+    Ok(())
 }
 
 /// Returns the workspaces that this claim filled; one of its rows lists them all.

@@ -213,6 +213,7 @@ impl MeasuredDatabase {
             let claim = Claim {
                 owner: "claimer".to_owned(),
                 batch: u32::try_from(BATCH.min(count - admitted)).unwrap(),
+                kept_max: None,
                 lease: Duration::from_secs(15),
                 lock: None,
             };

@@ -33,6 +33,7 @@ async fn claim_with(f: &Fixture, lock: &LockToken) -> ClaimOutcome {
     let claim = Claim {
         owner: lock.owner.clone(),
         batch: 10,
+        kept_max: None,
         lease: LEASE,
         lock: Some(lock.clone()),
     };

@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::lock;
 use crate::request::crash::crashes;
 use crate::request::event::RequestRef;
-use crate::request::{promote, resolve};
+use crate::request::promote;
 use crate::row::{Columns, Text, blob, later, timestamp};
 use crate::session::Session;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
@@ -14,8 +14,7 @@ use leasehold_core::{
 };
 use leasehold_store::fresh_id;
 use leasehold_store::request::{
-    AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
-    Orphaned, Rejected,
+    AtCapacity, Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Orphaned, Rejected,
 };
 use leasehold_store::sql;
 use rusqlite::{Row, params};
@@ -94,7 +93,8 @@ impl ClaimRound<'_> {
 
     /// Claims requests that kept their execution. They hold their slot already, so they need neither a turn nor a free slot.
     fn claim_kept(&mut self) -> Result<(), Fault> {
-        while !self.is_full() {
+        let mut left = self.claim.kept_max.unwrap_or(u32::MAX);
+        while left > 0 && !self.is_full() {
             let kept = self.session.optional(KEPT, [], |row| {
                 let runs: bool = row.get("runs")?;
                 Ok((candidate(row)?, row.id("execution_id")?, runs))
@@ -105,6 +105,7 @@ impl ClaimRound<'_> {
                     let row = params![blob(execution), self.session.now];
                     self.session.run(EXECUTION_RESUME, row)?;
                     self.admit(found, execution, ExecutionOrigin::Kept)?;
+                    left -= 1;
                 }
                 // The execution and its slot are unexpectedly missing: the request returns to the line.
                 Some((Candidate { request, .. }, execution, false)) => {
@@ -210,11 +211,7 @@ impl ClaimRound<'_> {
         execution: ExecutionId,
         origin: ExecutionOrigin,
     ) -> Result<(), Fault> {
-        let Candidate {
-            mut request,
-            unreadable,
-            ..
-        } = found;
+        let mut request = found.request;
         let row = params![
             blob(request.id),
             blob(execution),
@@ -231,30 +228,10 @@ impl ClaimRound<'_> {
             None,
         )?;
         request.token += 1;
-        if let Some(error) = unreadable {
-            return self.fail_unreadable(&request, error);
-        }
         request.execution = execution;
         request.origin = origin;
         request.lease_expires_at = timestamp(self.lease_expires_at)?;
         self.claimed.requests.push(request);
-        Ok(())
-    }
-
-    /// Fails a request whose params cannot be read, because it would be claimed again forever. The request was claimed
-    /// first: PENDING requests fail only for reasons known before admission.
-    fn fail_unreadable(&mut self, request: &ClaimedRequest, error: String) -> Result<(), Fault> {
-        let reason = FailureReason::DispatchExhausted;
-        let fail = Fail {
-            claim: ClaimRef {
-                request: request.id,
-                token: request.token,
-            },
-            reason,
-            error: Some(error),
-        };
-        resolve::fail(self.session, &self.claim.owner, &fail)?;
-        self.note_rejected(request, reason);
         Ok(())
     }
 
@@ -307,8 +284,6 @@ pub(crate) fn fail_pending(
 struct Candidate {
     request: ClaimedRequest,
     execution_lost: bool,
-    /// Why the request cannot be read, if so: a manual update can store JSON that this program cannot parse, or a number out of range.
-    unreadable: Option<String>,
 }
 
 fn subject(request: &ClaimedRequest) -> RequestRef {
@@ -320,28 +295,22 @@ fn subject(request: &ClaimedRequest) -> RequestRef {
 
 fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
     let (id, workspace) = (row.id("id")?, row.id("workspace_id")?);
-    let (request, unreadable) = match request(row, id, workspace) {
-        Ok(request) if request.params.is_readable() => (request, None),
-        Ok(request) => {
-            let params = JsonText::default();
-            (
-                ClaimedRequest { params, ..request },
-                Some(UNREADABLE_PARAMS.to_owned()),
-            )
-        }
+    let request = match request(row, id, workspace) {
+        Ok(request) if request.params.is_readable() => request,
+        Ok(request) => ClaimedRequest {
+            params: JsonText::default(),
+            unreadable: Some(UNREADABLE_PARAMS.to_owned()),
+            ..request
+        },
         Err(fault) if fault.is_of_store() => return Err(fault),
-        Err(fault) => {
-            let error = format!("the request cannot be read: {}", fault.kind());
-            (
-                nothing_of(id, workspace, row.get("claim_token")?),
-                Some(error),
-            )
-        }
+        Err(fault) => ClaimedRequest {
+            unreadable: Some(format!("the request cannot be read: {}", fault.kind())),
+            ..nothing_of(id, workspace, row.get("claim_token")?)
+        },
     };
     Ok(Candidate {
         request,
         execution_lost: row.get("execution_lost")?,
-        unreadable,
     })
 }
 
@@ -374,6 +343,7 @@ fn nothing_of(id: RequestId, workspace: WorkspaceId, token: i64) -> ClaimedReque
         origin: ExecutionOrigin::Created,
         priority: 0,
         params: JsonText::default(),
+        unreadable: None,
         attempt_count: 0,
         dispatch_failures: 0,
         cancel_requested: false,

@@ -14,6 +14,8 @@ pub struct Claim {
     pub owner: String,
     /// The maximum number.
     pub batch: u32,
+    /// The maximum number of requests that kept their execution, which are claimed first; none for the whole batch.
+    pub kept_max: Option<u32>,
     /// The lease duration.
     pub lease: Duration,
     /// The named lock that the claimer must still hold; none if no lock is needed.
@@ -101,6 +103,8 @@ pub struct ClaimedRequest {
     pub priority: i16,
     /// The params as stored; numbers keep all their digits.
     pub params: JsonText,
+    /// Why the params cannot be read, if so: a manual update can store JSON that this program cannot parse. Such a request cannot be started.
+    pub unreadable: Option<String>,
     /// Releases, recoveries and failures so far.
     pub attempt_count: u32,
     /// Rejected starts so far.

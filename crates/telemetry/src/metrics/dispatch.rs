@@ -2,7 +2,7 @@
 
 use super::Metrics;
 use super::catalog::TraceId;
-use super::labels::{Outcome, Reason};
+use super::labels::{Outcome, Reason, TaskName};
 use leasehold_core::TraceContext;
 use leasehold_core::WorkspaceId;
 use std::time::{Duration, SystemTime};
@@ -66,6 +66,11 @@ impl Metrics {
         self.dispatch_failures
             .get_or_create(&Reason { reason })
             .inc();
+    }
+
+    /// Counts a panic of a task that was caught.
+    pub fn task_panicked(&self, task: &'static str) {
+        self.task_panics.get_or_create(&TaskName { task }).inc();
     }
 
     /// Records the attempts of a request that was started or failed permanently.

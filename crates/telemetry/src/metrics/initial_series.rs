@@ -1,7 +1,7 @@
 //! Creates series with known labels at 0 at the start, so that their first increase is visible.
 
 use super::bounded_series::OTHER;
-use super::labels::{Kind, Outcome, Reason, Status, WorkspaceName};
+use super::labels::{Kind, Outcome, Reason, Status, TaskName, WorkspaceName};
 use super::{Metrics, drift};
 use leasehold_core::FailureReason;
 
@@ -12,6 +12,8 @@ const FINAL_STATUSES: [&str; 2] = ["completed", "failed"];
 /// The outcomes of a claimed job.
 const JOB_OUTCOMES: [&str; 4] = ["completed", "failed", "queued", "lease_lost"];
 const DISPATCH_FAILURES: [&str; 3] = ["refused", "unknown", "not_sent"];
+/// The steps of the dispatcher. Services are added when one panics.
+const TASKS: [&str; 6] = ["claim", "start", "flush", "renew", "arm", "extend_lock"];
 const EXPORT_OUTCOMES: [&str; 2] = ["exported", "failed"];
 
 impl Metrics {
@@ -22,6 +24,9 @@ impl Metrics {
         }
         for reason in DISPATCH_FAILURES {
             drop(self.dispatch_failures.get_or_create(&Reason { reason }));
+        }
+        for task in TASKS {
+            drop(self.task_panics.get_or_create(&TaskName { task }));
         }
         for status in FINAL_STATUSES {
             drop(self.finished.get_or_create(&Status { status }));

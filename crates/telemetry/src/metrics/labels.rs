@@ -41,6 +41,11 @@ pub(crate) struct Kind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct TaskName {
+    pub(crate) task: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct LockName {
     pub(crate) lock: Arc<str>,
 }

@@ -28,7 +28,7 @@ pub use format::ExpositionFormat;
 pub use labels::Route;
 use labels::{
     EngineCall, EngineOutcome, LockName, QueueName, QueueStatus, RouteStatus, StoreCall,
-    StoreOutcome, WorkspaceName, WorkspaceStatus,
+    StoreOutcome, TaskName, WorkspaceName, WorkspaceStatus,
 };
 pub(crate) use labels::{Kind, Outcome, Reason, Status};
 use locks::LockSeries;
@@ -36,7 +36,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use series::QueueSeries;
 pub(crate) use series::{EngineSeries, StoreSeries};
-pub use store_snapshot::StoreSnapshot;
+pub use store_snapshot::{EngineSnapshot, StoreSnapshot};
 
 /// Buckets in seconds, from a read from memory to a long poll.
 const SECONDS: &[f64] = &[
@@ -100,6 +100,7 @@ define! {
         pub(crate) recovered: UntypedCounter = untyped_counter(plain("queue_stale_recovery_count", "Claims recovered from dispatchers that died or stalled"));
         pub(crate) cycles: Counter = counter(plain("leasehold_dispatch_cycles_total", "Claims sent by the dispatcher, including empty ones"));
         pub(crate) dispatch_failures: Family<Reason, Counter> = counters(labelled(&["reason"], "leasehold_dispatch_failures_total", "Failed starts that will be retried: `refused` by the engine, `unknown` whether it started, or `not_sent`"));
+        pub(crate) task_panics: Family<TaskName, Counter> = counters(labelled(&["task"], "leasehold_task_panics_total", "Panics in a step of the dispatcher (`claim`, `start`, `flush`, `renew`, `arm`, `extend_lock`) or in a round of a service; the step or round has failed and is repeated"));
         pub(crate) attempts: ExemplarHistogram = histogram(plain("leasehold_dispatch_attempts", "Attempts per request until it was started or failed permanently"), ATTEMPTS);
         pub(crate) enqueued: Counter = counter(plain("leasehold_requests_enqueued_total", "Requests enqueued through this process; requests enqueued with SQL are not counted"));
         pub(crate) finished: Family<Status, Counter> = counters(labelled(&["status"], "leasehold_requests_finished_total", "Requests that finished, `completed` or `failed`"));
@@ -136,7 +137,9 @@ define! {
         pub(crate) queue_limit: Family<QueueName, FloatGauge> = gauges(labelled(&["queue"], "leasehold_queue_limit", "Concurrency limit of a queue, where one is set"));
     }
     "Engine" {
-        pub(crate) engine_up: OptionalGauge = optional_gauge(plain("leasehold_engine_up", "1 while the circuit breaker lets starts through to the engine, 0 while it is open; absent if this process does not dispatch"));
+        pub(crate) engine_up: OptionalGauge = optional_gauge(plain("leasehold_engine_up", "1 if the engine's last health check succeeded, otherwise 0; absent if this process does not dispatch"));
+        pub(crate) engine_breaker: Family<Status, FloatGauge> = gauges(labelled(&["status"], "leasehold_engine_breaker", "1 for the status of the circuit breaker: `closed`, `open` (nothing is started) or `recovering`; absent if this process does not dispatch"));
+        pub(crate) start_failing: OptionalGauge = optional_gauge(plain("leasehold_requests_start_failing", "Requests whose last three starts or more failed or got no answer, as this process saw; absent if it does not dispatch"));
         pub(crate) engine_allowance: OptionalGauge = optional_gauge(plain("leasehold_engine_allowance", "Starts allowed in flight at once; reduced while the engine recovers"));
         pub(crate) engine_calls: Family<EngineOutcome, Counter> = counters(labelled(&["engine", "call", "outcome"], "leasehold_engine_calls_total", "Calls to the engine, by outcome"));
         pub(crate) engine_seconds: Family<EngineCall, ExemplarHistogram> = histograms(labelled(&["engine", "call"], "leasehold_engine_call_duration_seconds", "Duration of calls to the engine"), || ExemplarHistogram::new(SECONDS.iter().copied()));

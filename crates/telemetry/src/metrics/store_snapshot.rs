@@ -3,6 +3,7 @@
 use super::Metrics;
 use super::bounded_series::OTHER;
 use super::labels::{QueueName, QueueStatus, Status, WorkspaceName, WorkspaceStatus};
+use leasehold_core::breaker::BreakerState;
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::{RequestStatus, Timestamp};
 use leasehold_store::queue::QueueUse;
@@ -19,6 +20,22 @@ pub struct StoreSnapshot {
     /// The oldest requests.
     pub oldest: Oldest,
 }
+
+/// The engine as a process that dispatches sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineSnapshot {
+    /// Whether the last health check succeeded.
+    pub healthy: bool,
+    /// The circuit breaker.
+    pub breaker: BreakerState,
+    /// Starts allowed in flight at once.
+    pub allowance: usize,
+    /// Requests that keep failing to start.
+    pub start_failing: usize,
+}
+
+/// The statuses of the circuit breaker.
+const BREAKER: [&str; 3] = ["closed", "open", "recovering"];
 
 /// The statuses of an unfinished request.
 const OPEN: [RequestStatus; 3] = [
@@ -72,11 +89,26 @@ impl Metrics {
         self.queue_limit.clear();
     }
 
-    /// Sets whether the circuit breaker lets starts through, and how many at once; none if this process does not dispatch.
-    pub fn set_engine_gauges(&self, up: Option<bool>, allowance: Option<usize>) {
-        self.engine_up.set(up.map(|up| if up { 1.0 } else { 0.0 }));
-        let allowance = allowance.map(|allowance| number(allowance as u64));
+    /// Sets the gauges of the engine and its circuit breaker; removes them if this process does not dispatch.
+    pub fn set_engine_gauges(&self, engine: Option<&EngineSnapshot>) {
+        let up = engine.map(|engine| if engine.healthy { 1.0 } else { 0.0 });
+        self.engine_up.set(up);
+        let allowance = engine.map(|engine| number(engine.allowance as u64));
         self.engine_allowance.set(allowance);
+        let failing = engine.map(|engine| number(engine.start_failing as u64));
+        self.start_failing.set(failing);
+        self.engine_breaker.clear();
+        let Some(engine) = engine else { return };
+        let now = match engine.breaker {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::Recovering { .. } => "recovering",
+        };
+        for status in BREAKER {
+            let is_now = if status == now { 1.0 } else { 0.0 };
+            let of = Status { status };
+            self.engine_breaker.get_or_create(&of).set(is_now);
+        }
     }
 
     fn set_oldest(&self, oldest: &Oldest) {

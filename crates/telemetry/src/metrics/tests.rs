@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::labels::Route;
-use super::{ExpositionFormat, Metrics, StoreSeries, StoreSnapshot};
+use super::{EngineSnapshot, ExpositionFormat, Metrics, StoreSeries, StoreSnapshot};
 use crate::metrics::EngineSeries;
+use leasehold_core::breaker::BreakerState;
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::{Plan, Timestamp};
 use leasehold_store::lock::LockToken;
@@ -15,8 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Absent until a first value with such a label is recorded.
-const INITIALLY_ABSENT: [&str; 21] = [
+const INITIALLY_ABSENT: [&str; 23] = [
     "leasehold_engine_allowance",
+    "leasehold_engine_breaker",
     "leasehold_engine_call_duration_seconds",
     "leasehold_engine_calls_total",
     "leasehold_engine_up",
@@ -30,6 +32,7 @@ const INITIALLY_ABSENT: [&str; 21] = [
     "leasehold_queue_limit",
     "leasehold_requests",
     "leasehold_requests_oldest_seconds",
+    "leasehold_requests_start_failing",
     "leasehold_requests_startable_oldest_seconds",
     "leasehold_store_call_duration_seconds",
     "leasehold_store_calls_total",
@@ -106,7 +109,12 @@ fn snapshot() -> StoreSnapshot {
 fn populated() -> Metrics {
     let metrics = Metrics::default();
     metrics.set_store_gauges(&snapshot());
-    metrics.set_engine_gauges(Some(true), Some(64));
+    metrics.set_engine_gauges(Some(&EngineSnapshot {
+        healthy: true,
+        breaker: BreakerState::Closed,
+        allowance: 64,
+        start_failing: 0,
+    }));
     let route = Route {
         method: "GET",
         route: "/v1/me".into(),

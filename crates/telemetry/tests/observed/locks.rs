@@ -54,6 +54,7 @@ async fn lost_lock_is_counted_once_by_the_first_call_that_reports_it() {
                     let claim = Claim {
                         owner: "a".to_owned(),
                         batch: 1,
+                        kept_max: None,
                         lease: MINUTE,
                         lock: Some(mine.clone()),
                     };

@@ -88,6 +88,7 @@ impl ObservedEnv {
         let claim = Claim {
             owner: OWNER.to_owned(),
             batch: 10,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };

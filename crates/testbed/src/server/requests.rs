@@ -109,6 +109,7 @@ impl TestServer {
         let claim = Claim {
             owner: DISPATCHER.to_owned(),
             batch,
+            kept_max: None,
             lease: LEASE,
             lock: None,
         };
