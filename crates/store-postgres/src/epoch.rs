@@ -21,6 +21,8 @@ pub(crate) struct Epoch {
     pub(crate) token_base: i64,
     /// Added to transaction numbers in jobs.
     pub(crate) job_xid_offset: i64,
+    /// Events with lower ids have transaction numbers of another cluster.
+    pub(crate) first_event: i64,
 }
 
 /// The epochs that this process has met.
@@ -141,6 +143,7 @@ impl Epochs {
             id: EpochId(row.get("id")),
             token_base: row.get("token_base"),
             job_xid_offset: row.get("job_xid_offset"),
+            first_event: row.get("first_event_id"),
         };
         if row.get("opened") {
             let cause: &str = row.get("cause");

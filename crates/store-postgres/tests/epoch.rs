@@ -3,7 +3,7 @@
 
 use crate::support;
 
-use crate::failover::{Numbers, Replicated, Rewindable, causes, draw_numbers, reconnected};
+use crate::failover::{Replicated, Rewindable, assert_higher, causes, draw_numbers, reconnected};
 use leasehold_core::job::JobClaim;
 use leasehold_core::{JsonText, RequestId};
 use leasehold_store::change::{ChangeCursor, ChangeStart, ChangeStore};
@@ -16,18 +16,6 @@ use tokio_postgres::Client;
 
 /// More than PostgreSQL logs of a sequence in advance.
 const LOST: usize = 40;
-
-/// Asserts that no number of `after` was drawn before, and all are higher.
-fn assert_higher(before: &Numbers, after: &Numbers) {
-    for (name, before, after) in [
-        ("job", &before.jobs, &after.jobs),
-        ("token", &before.tokens, &after.tokens),
-        ("lock", &before.locks, &after.locks),
-    ] {
-        let (highest, lowest) = (before.iter().max(), after.iter().min());
-        assert!(highest < lowest, "{name}: {highest:?}, then {lowest:?}");
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promoted_replica_assigns_no_number_of_lost_commits_again() {

@@ -185,3 +185,15 @@ pub(crate) async fn draw_numbers(store: &PostgresStore, count: usize) -> Numbers
     assert_eq!(numbers.tokens.len(), count);
     numbers
 }
+
+/// Asserts that no number of `after` was drawn before, and all are higher.
+pub(crate) fn assert_higher(before: &Numbers, after: &Numbers) {
+    for (name, before, after) in [
+        ("job", &before.jobs, &after.jobs),
+        ("token", &before.tokens, &after.tokens),
+        ("lock", &before.locks, &after.locks),
+    ] {
+        let (highest, lowest) = (before.iter().max(), after.iter().min());
+        assert!(highest < lowest, "{name}: {highest:?}, then {lowest:?}");
+    }
+}
