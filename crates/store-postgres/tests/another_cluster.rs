@@ -18,6 +18,8 @@ use tokio_postgres::Client;
 const ANOTHER_CLUSTER: &str = include_str!("sql/another_cluster.sql");
 const ENQUEUE: &str = include_str!("sql/enqueue.sql");
 const FILL: &str = include_str!("sql/prune_load_requests.sql");
+const TRIGGERS_OFF: &str = include_str!("sql/drift_triggers_off.sql");
+const TRIGGERS_ON: &str = include_str!("sql/drift_triggers_on.sql");
 const ROWS: &str = include_str!("sql/another_cluster_rows.sql");
 const HOLD: &str = include_str!("sql/another_cluster_hold.sql");
 /// Requests that one statement fills.
@@ -95,6 +97,7 @@ async fn large_history_of_another_cluster_delays_no_call() {
     let (finished, open) = (f.workspace(20).await, f.workspace(200).await);
     let client = connect(&database).await;
     let ended: i64 = sized(50_000, 500_000);
+    client.batch_execute(TRIGGERS_OFF).await.unwrap();
     for from in (0..ended).step_by(usize::try_from(FILL_MAX).unwrap()) {
         let (id, definition, version) = (
             finished.workspace.0,
@@ -106,6 +109,7 @@ async fn large_history_of_another_cluster_delays_no_call() {
             .await
             .unwrap();
     }
+    client.batch_execute(TRIGGERS_ON).await.unwrap();
     f.enqueue(&open, 10).await;
     assert_eq!(f.drain(10).await.requests.len(), 10);
     drop(f);
