@@ -495,7 +495,7 @@ BEGIN
     -- The sequence may have reached a partition that is not listed yet.
     FOR part IN
         SELECT substr(c.relname::text, 15)::bigint AS number FROM pg_class c
-        WHERE c.relnamespace = 'leasehold'::regnamespace::oid AND c.relkind = 'r' AND c.relname::text ~ '^request_event_[0-9]+$'::text
+        WHERE c.relnamespace = '"leasehold"'::regnamespace::oid AND c.relkind = 'r' AND c.relname::text ~ '^request_event_[0-9]+$'::text
             AND substr(c.relname::text, 15)::bigint > adopting
         ORDER BY number DESC
     LOOP

@@ -5,7 +5,7 @@
 use crate::support;
 
 use leasehold_core::{ExecutionEnd, RequestStatus};
-use leasehold_store::change::{ChangeStart, ChangeStore};
+use leasehold_store::change::ChangeStart;
 use leasehold_store_conformance::factory::ok;
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock, drift_check};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
