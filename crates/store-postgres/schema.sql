@@ -1,58 +1,5 @@
 CREATE SCHEMA leasehold;
 
-CREATE FUNCTION leasehold.leasehold_adopt_cluster() RETURNS void
-    LANGUAGE plpgsql
-    SET search_path TO 'leasehold', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock(7308332186);
-    LOCK TABLE "leasehold".workflow_execution_queue, "leasehold".workspace_turn IN SHARE ROW EXCLUSIVE MODE;
-    UPDATE "leasehold".request_event SET xid = '3';
-    UPDATE "leasehold".event_partition SET sealed = '3' WHERE sealed IS NOT NULL;
-    UPDATE "leasehold".workspace_turn t
-    SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
-        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
-        has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
-        line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
-        written_by = pg_current_xact_id()
-    FROM "leasehold".workspace w
-    LEFT JOIN (
-        SELECT workspace_id,
-            count(*) FILTER (WHERE status = 'PENDING') AS pending,
-            count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
-            count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
-            count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
-            count(*) FILTER (WHERE status = 'FAILED') AS failed,
-            sum(bytes + coalesce(execution_bytes, 0)) FILTER (WHERE finished_at IS NULL) AS open_bytes
-        FROM "leasehold".workflow_execution_queue GROUP BY workspace_id
-    ) c ON c.workspace_id = w.id
-    WHERE t.workspace_id = w.id;
-    PERFORM setval('"leasehold".admission_number'::regclass, greatest(
-        (SELECT last_value FROM "leasehold".admission_number),
-        (SELECT max(turn) FROM "leasehold".workspace_turn),
-        (SELECT max(admission) FROM "leasehold".workflow_execution)));
-    DELETE FROM "leasehold".workspace_delta;
-    DELETE FROM "leasehold".request_fold;
-    INSERT INTO "leasehold".request_fold (position, round_from)
-    SELECT "leasehold".leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM "leasehold".workspace_turn;
-END
-$$;
-
-CREATE FUNCTION leasehold.leasehold_begin(p_server_started_at timestamp with time zone, p_database oid) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF pg_postmaster_start_time() <> p_server_started_at
-        OR (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) IS DISTINCT FROM p_database
-    THEN
-        RAISE EXCEPTION 'the database server was restarted, failed over or replaced since this process connected to it; the call changed nothing'
-            USING ERRCODE = 'LH001', HINT = 'Repeat the call.';
-    END IF;
-END
-$$;
-
 CREATE FUNCTION leasehold.leasehold_check_epoch() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
@@ -125,55 +72,44 @@ CREATE FUNCTION leasehold.leasehold_check_quota(of_workspace uuid, added bigint,
     AS $$
 DECLARE
     quota record;
-    enqueued jsonb := coalesce(nullif(pg_catalog.current_setting('leasehold.enqueued'::text, true), ''::text)::jsonb, '{}'::jsonb);
-    kept jsonb := enqueued -> of_workspace::text;
-    own_requests bigint := coalesce((kept ->> 0)::bigint, 0::bigint);
-    own_bytes bigint := coalesce((kept ->> 1)::bigint, 0::bigint);
-    late_requests bigint := 0::bigint;
-    late_bytes bigint := 0::bigint;
-    present bigint := (extract(epoch FROM moment) * 1000000::numeric)::bigint;
-    read_at bigint := 0::bigint;
+    late record;
+    enqueued jsonb;
+    own_requests bigint := 0::bigint;
+    own_bytes bigint := 0::bigint;
 BEGIN
-    -- One statement: a fold between two would be counted twice or not at all.
-    SELECT w.max_pending, w.max_open_bytes, t.pending, t.open_bytes, f.id AS fold, f.position, f.events_from,
-        f.folded_at NOT BETWEEN moment - '1 second'::interval AND moment + '1 second'::interval OR of_workspace = ANY (f.parked) AS is_old INTO quota
+    SELECT w.max_pending, w.max_open_bytes, t.pending, t.open_bytes INTO quota
     FROM "leasehold".workspace w CROSS JOIN LATERAL (
         SELECT t.pending, t.open_bytes FROM "leasehold".workspace_turn t WHERE t.workspace_id = w.id ORDER BY t.turn DESC LIMIT 1
-    ) t CROSS JOIN LATERAL (
-        SELECT f.id, f.position, f.events_from, f.parked, f.folded_at FROM "leasehold".request_fold f ORDER BY f.id DESC LIMIT 1
-    ) f
+    ) t
     WHERE w.id = of_workspace;
-    IF quota.is_old AND (kept ->> 4)::bigint = quota.fold
-        AND abs(present - (kept ->> 5)::bigint) < 1000000::bigint
-    THEN
-        late_requests := (kept ->> 2)::bigint;
-        late_bytes := (kept ->> 3)::bigint;
-        read_at := (kept ->> 5)::bigint;
-    ELSIF quota.is_old THEN
-        read_at := present;
-        SELECT coalesce(sum(e.pending), 0)::bigint, coalesce(sum(e.bytes), 0)::bigint INTO late_requests, late_bytes
-        FROM (
-            SELECT workspace_id, xid, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
+    IF EXISTS (SELECT FROM "leasehold".instance i WHERE i.seen_at > moment - '30 seconds'::interval) THEN
+        enqueued := nullif(pg_catalog.current_setting('leasehold.enqueued'::text, true), ''::text)::jsonb;
+        own_requests := coalesce((enqueued -> of_workspace::text ->> 0)::bigint, 0::bigint);
+        own_bytes := coalesce((enqueued -> of_workspace::text ->> 1)::bigint, 0::bigint);
+        PERFORM pg_catalog.set_config('leasehold.enqueued'::text, (coalesce(enqueued, '{}'::jsonb) || ('{"'::text || of_workspace::text
+            || '": ['::text || (own_requests + 1::bigint)::text || ', '::text || (own_bytes + added)::text || ']}'::text)::jsonb)::text, true);
+    ELSE
+        SELECT coalesce(sum(e.pending), 0)::bigint AS pending, coalesce(sum(e.bytes), 0)::bigint AS bytes INTO late
+        FROM (SELECT position, events_from FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
+            SELECT workspace_id, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
                 bytes
             FROM (
-                SELECT workspace_id, xid, from_status, to_status, bytes FROM "leasehold".request_event
-                WHERE xid >= pg_snapshot_xmax(quota.position) AND id >= quota.events_from
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
+                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
                 UNION ALL
-                SELECT workspace_id, xid, from_status, to_status, bytes FROM "leasehold".request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(quota.position))) AND id >= quota.events_from
+                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
             ) fresh
             UNION ALL
-            SELECT workspace_id, xid, pending, open_bytes FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(quota.position)
+            SELECT workspace_id, pending, open_bytes FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
             UNION ALL
-            SELECT workspace_id, xid, pending, open_bytes FROM "leasehold".workspace_delta
-            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(quota.position)))
+            SELECT workspace_id, pending, open_bytes FROM "leasehold".workspace_delta
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
         ) e
-        WHERE e.workspace_id = of_workspace AND e.xid IS DISTINCT FROM pg_current_xact_id_if_assigned();
+        WHERE e.workspace_id = of_workspace;
+        own_requests := late.pending;
+        own_bytes := late.bytes;
     END IF;
-    PERFORM pg_catalog.set_config('leasehold.enqueued'::text, (enqueued || pg_catalog.jsonb_build_object(of_workspace::text,
-        pg_catalog.jsonb_build_array(own_requests + 1::bigint, own_bytes + added, late_requests, late_bytes, quota.fold, read_at)))::text, true);
-    own_requests := own_requests + late_requests;
-    own_bytes := own_bytes + late_bytes;
     IF quota.pending + own_requests + 1::bigint > quota.max_pending THEN
         RAISE EXCEPTION 'backlog of workspace % is full: % requests are pending, 1 more would exceed its max_pending of %',
             of_workspace, quota.pending + own_requests, quota.max_pending
@@ -284,15 +220,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION leasehold.leasehold_cluster() RETURNS bigint
-    LANGUAGE sql STABLE
-    SET search_path TO 'leasehold', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-    SELECT system_identifier FROM pg_control_system()
-$$;
-
 CREATE FUNCTION leasehold.leasehold_count_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
     LANGUAGE sql STABLE
     SET search_path TO 'leasehold', 'pg_temp'
@@ -334,7 +261,9 @@ BEGIN
             RAISE EXCEPTION 'leasehold_enqueue: option schema_checked must be true or false' USING ERRCODE = 'invalid_parameter_value';
         END IF;
     END IF;
-    IF NOT EXISTS (SELECT FROM "leasehold".epoch e WHERE e.server_started_at = pg_postmaster_start_time()) THEN
+    IF pg_postmaster_start_time() IS DISTINCT FROM (
+        SELECT e.server_started_at FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1)
+    THEN
         PERFORM "leasehold".leasehold_check_epoch();
     END IF;
     PERFORM 1 FROM "leasehold".workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
@@ -421,7 +350,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION leasehold.leasehold_epoch_open(p_by text, p_seen_xid bigint, p_seen_job bigint) RETURNS TABLE(id bigint, cause text, token_base bigint, job_xid_offset bigint, opened boolean)
+CREATE FUNCTION leasehold.leasehold_epoch_open(p_by text, p_seen_xid bigint, p_seen_job bigint) RETURNS TABLE(id bigint, cause text, token_base bigint, job_xid_offset bigint, first_event_id bigint, opened boolean)
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -431,14 +360,15 @@ CREATE FUNCTION leasehold.leasehold_epoch_open(p_by text, p_seen_xid bigint, p_s
 DECLARE
     jump CONSTANT bigint := 4294967296;
     here record;
-    found "leasehold".epoch;
     last "leasehold".epoch;
+    is_known boolean;
+    is_renumbered boolean;
     start xid8;
     is_rewound boolean;
     new_cause text;
     base bigint := 0;
-    newest_event bigint := 0;
     shift bigint;
+    first_event bigint;
 BEGIN
     SELECT s.system_identifier, pg_postmaster_start_time() AS server_started_at,
         ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer AS timeline,
@@ -449,19 +379,21 @@ BEGIN
         IF try = 2 THEN
             PERFORM pg_advisory_xact_lock(7308332192);
         END IF;
-        SELECT e.* INTO found FROM "leasehold".epoch e
-        WHERE e.server_started_at = here.server_started_at AND e.system_identifier = here.system_identifier
-            AND e.timeline = here.timeline AND e.database = here.database;
-        IF found.id IS NOT NULL THEN
-            is_rewound := found.cause = 'restarted'
-                AND (p_seen_xid::text::xid8 > found.start_xid OR p_seen_job > (SELECT s.last_value FROM "leasehold".job_id s));
+        SELECT e.* INTO last FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
+        is_renumbered := coalesce(last.system_identifier <> here.system_identifier, false) OR coalesce((
+            SELECT pg_snapshot_xmax(f.position) > pg_snapshot_xmax(pg_current_snapshot())
+            FROM "leasehold".request_fold f ORDER BY f.id DESC LIMIT 1), false);
+        is_known := coalesce(NOT is_renumbered AND last.server_started_at = here.server_started_at AND last.timeline = here.timeline
+            AND last.database = here.database, false);
+        IF is_known THEN
+            is_rewound := last.cause = 'restarted'
+                AND (p_seen_xid::text::xid8 > last.start_xid OR p_seen_job > (SELECT s.last_value FROM "leasehold".job_id s));
             IF NOT is_rewound THEN
-                RETURN QUERY SELECT found.id, found.cause, found.token_base, found.job_xid_offset, false;
+                RETURN QUERY SELECT last.id, last.cause, last.token_base, last.job_xid_offset, last.first_event_id, false;
                 RETURN;
             END IF;
         END IF;
     END LOOP;
-    SELECT e.* INTO last FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
     -- The checkpoint that ends recovery or a shutdown begins where it is written. If a later one hides it, the mark is lower.
     SELECT least(pg_snapshot_xmax(pg_current_snapshot()), CASE WHEN c.redo_lsn = c.checkpoint_lsn
         THEN ((split_part(c.next_xid, ':', 1)::bigint << 32) + split_part(c.next_xid, ':', 2)::bigint)::text::xid8
@@ -469,8 +401,8 @@ BEGIN
     INTO start FROM pg_control_checkpoint() c;
     is_rewound := coalesce(is_rewound, false) OR p_seen_xid::text::xid8 > start OR p_seen_job > (SELECT s.last_value FROM "leasehold".job_id s);
     new_cause := CASE
+        WHEN is_renumbered THEN 'moved'
         WHEN last.id IS NULL THEN 'created'
-        WHEN last.system_identifier <> here.system_identifier THEN 'moved'
         WHEN last.database <> here.database THEN 'copied'
         WHEN last.timeline <> here.timeline THEN 'failed_over'
         WHEN is_rewound THEN 'rewound'
@@ -491,16 +423,15 @@ BEGIN
         PERFORM setval('"leasehold".job_token'::regclass, base);
     END IF;
     IF new_cause NOT IN ('created', 'restarted') THEN
-        -- The tables of events have no index by id alone. A move by logical replication does not bring sequences, but marks.
-        IF new_cause = 'moved' AND last.marked_at = last.opened_at THEN
-            SELECT coalesce(max(e.id), 0) INTO newest_event FROM "leasehold".request_event e;
-        END IF;
+        -- A move by logical replication does not bring sequences, but marks, which are seconds old.
         PERFORM setval('"leasehold".job_id'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".job_id s), last.mark_job_id,
                 (SELECT max(j.id) FROM "leasehold".job j), p_seen_job)),
             setval('"leasehold".admission_number'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".admission_number s),
                 last.mark_admission, (SELECT max(t.turn) FROM "leasehold".workspace_turn t))),
-            setval('"leasehold".request_event_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".request_event_id_seq s),
-                last.mark_event_id, newest_event)),
+            -- In a moved epoch, events continue with a new partition.
+            CASE WHEN new_cause <> 'moved' THEN setval('"leasehold".request_event_id_seq'::regclass, jump + greatest(
+                (SELECT s.last_value FROM "leasehold".request_event_id_seq s), last.mark_event_id,
+                (SELECT max(p.number) << 40 FROM "leasehold".event_partition p), (SELECT max(f.events_from) FROM "leasehold".request_fold f))) END,
             setval('"leasehold".workspace_delta_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".workspace_delta_id_seq s),
                 (SELECT max(d.id) FROM "leasehold".workspace_delta d))),
             setval('"leasehold".request_fold_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM "leasehold".request_fold_id_seq s),
@@ -510,7 +441,9 @@ BEGIN
     END IF;
 
     shift := coalesce(last.job_xid_offset, 0);
+    first_event := coalesce(last.first_event_id, 0);
     IF new_cause = 'moved' THEN
+        first_event := "leasehold".leasehold_event_adopt();
         -- Every number of a waiting line is one of another cluster: new ones must be above.
         SELECT greatest(shift, max(n.xid)) INTO shift FROM (
             SELECT (SELECT j.xid::text::bigint FROM "leasehold".job j
@@ -521,9 +454,9 @@ BEGIN
         ) n;
     END IF;
 
-    IF found.id IS NOT NULL THEN
-        UPDATE "leasehold".epoch e SET cause = new_cause WHERE e.id = found.id;
-        RETURN QUERY SELECT found.id, new_cause, found.token_base, found.job_xid_offset, true;
+    IF is_known THEN
+        UPDATE "leasehold".epoch e SET cause = new_cause WHERE e.id = last.id;
+        RETURN QUERY SELECT last.id, new_cause, last.token_base, last.job_xid_offset, last.first_event_id, true;
         RETURN;
     END IF;
     RETURN QUERY
@@ -533,12 +466,90 @@ BEGIN
     -- Not 0, which stands for none.
     SELECT (('x' || left(replace(gen_random_uuid()::text, '-', ''), 16))::bit(64)::bigint & 9223372036854775807) | 1::bigint,
         coalesce(last.number, 0) + 1, here.system_identifier, here.timeline, here.server_started_at, here.database, new_cause,
-        start, pg_current_wal_lsn(), base, shift, (SELECT s.last_value FROM "leasehold".request_event_id_seq s), now(), p_by,
+        start, pg_current_wal_lsn(), base, shift, first_event, now(), p_by,
         start, (SELECT s.last_value FROM "leasehold".job_id s), (SELECT s.last_value FROM "leasehold".job_token s),
         (SELECT s.last_value FROM "leasehold".admission_number s), (SELECT s.last_value FROM "leasehold".request_event_id_seq s), now()
-    RETURNING e.id, e.cause, e.token_base, e.job_xid_offset, true;
+    RETURNING e.id, e.cause, e.token_base, e.job_xid_offset, e.first_event_id, true;
 END
 $$;
+
+CREATE FUNCTION leasehold.leasehold_event_adopt() RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'leasehold', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $_$
+DECLARE
+    last "leasehold".request_fold;
+    first_kept bigint;
+    adopting bigint;
+    part record;
+    has_rows boolean;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332201::bigint);
+    PERFORM pg_advisory_xact_lock(7308332186::bigint);
+    SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
+    SELECT min(p.number), greatest(max(p.number), last.events_from >> 40, (SELECT s.last_value >> 40 FROM "leasehold".request_event_id_seq s),
+        (SELECT max(e.mark_event_id) >> 40 FROM "leasehold".epoch e))
+    INTO first_kept, adopting FROM "leasehold".event_partition p;
+    -- The sequence may have reached a partition that is not listed yet.
+    FOR part IN
+        SELECT substr(c.relname::text, 15)::bigint AS number FROM pg_class c
+        WHERE c.relnamespace = '"leasehold"'::regnamespace::oid AND c.relkind = 'r' AND c.relname::text ~ '^request_event_[0-9]+$'::text
+            AND substr(c.relname::text, 15)::bigint > adopting
+        ORDER BY number DESC
+    LOOP
+        EXECUTE pg_catalog.format('SELECT EXISTS (SELECT FROM "leasehold".request_event_%s)'::text, part.number) INTO has_rows;
+        IF has_rows THEN
+            adopting := part.number;
+            EXIT;
+        END IF;
+    END LOOP;
+    adopting := adopting + 1::bigint;
+    UPDATE "leasehold".event_partition SET sealed = '3', writers = '{}';
+    INSERT INTO "leasehold".event_partition (number, begun_at, sealed, writers) VALUES (adopting, clock_timestamp(), '3', '{}');
+    IF EXISTS (
+        SELECT FROM generate_series(first_kept, adopting) AS n (number)
+        WHERE NOT EXISTS (SELECT FROM pg_inherits i
+            WHERE i.inhrelid = pg_catalog.to_regclass('"leasehold".request_event_'::text || n.number::text)::oid))
+    THEN
+        PERFORM "leasehold".leasehold_event_tables();
+    END IF;
+    PERFORM setval('"leasehold".request_event_id_seq'::regclass, adopting << 40);
+
+    WITH fresh AS (
+        SELECT workspace_id, from_status, to_status, rank, line_at, bytes FROM "leasehold".request_event
+        WHERE xid >= pg_snapshot_xmax(last.position) AND id >= last.events_from
+        UNION ALL
+        SELECT workspace_id, from_status, to_status, rank, line_at, bytes FROM "leasehold".request_event
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND id >= last.events_from
+    ), removed AS (
+        DELETE FROM "leasehold".workspace_delta d
+        RETURNING d.*, d.xid >= pg_snapshot_xmax(last.position) OR d.xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AS is_fresh
+    )
+    INSERT INTO "leasehold".workspace_delta
+        (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed, open_bytes)
+    SELECT workspace_id, bool_or(anew), coalesce(bool_or(room), false), min(rank), min(line_at), sum(pending)::bigint, sum(claimed)::bigint,
+        sum(dispatched)::bigint, sum(completed)::bigint, sum(failed)::bigint, coalesce(sum(open_bytes), 0)::bigint
+    FROM (
+        SELECT workspace_id, false AS anew, from_status IN ('CLAIMED', 'DISPATCHED') AND to_status <> 'DISPATCHED' AS room, rank, line_at,
+            (to_status = 'PENDING')::int - (from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
+            (to_status = 'CLAIMED')::int - (from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
+            (to_status = 'DISPATCHED')::int - (from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
+            (to_status = 'COMPLETED')::int AS completed, (to_status = 'FAILED')::int AS failed, bytes AS open_bytes
+        FROM fresh
+        UNION ALL
+        SELECT workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed, open_bytes
+        FROM removed WHERE is_fresh
+    ) e
+    GROUP BY workspace_id;
+
+    INSERT INTO "leasehold".request_fold (position, round_from, events_from)
+    SELECT "leasehold".leasehold_hide_self(pg_current_snapshot()), coalesce(last.round_from, 0::bigint), adopting << 40;
+    DELETE FROM "leasehold".request_fold WHERE id <= last.id AND xmax = '0';
+    RETURN adopting << 40;
+END
+$_$;
 
 CREATE FUNCTION leasehold.leasehold_event_advance(retention interval) RETURNS boolean
     LANGUAGE plpgsql
@@ -588,8 +599,8 @@ BEGIN
         END;
         PERFORM "leasehold".leasehold_fold();
         SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
-        INSERT INTO "leasehold".request_fold (position, folded_at, cluster, parked, round_from, events_from)
-        VALUES (last.position, last.folded_at, last.cluster, last.parked, last.round_from, folded);
+        INSERT INTO "leasehold".request_fold (position, parked, round_from, events_from)
+        VALUES (last.position, last.parked, last.round_from, folded);
         DELETE FROM "leasehold".request_fold WHERE id = last.id AND xmax = '0';
         last.events_from := folded;
     END IF;
@@ -633,6 +644,8 @@ BEGIN
         END IF;
         CONTINUE WHEN wanted > ahead;
         BEGIN
+            -- Writers do not wait for this. Autovacuum may be busy with replicated rows; after deadlock_timeout PostgreSQL interrupts it.
+            PERFORM pg_catalog.set_config('lock_timeout'::text, '1900ms'::text, true);
             EXECUTE attach;
         EXCEPTION WHEN datatype_mismatch THEN
             EXECUTE pg_catalog.format('SELECT EXISTS (SELECT FROM %s)'::text, name) INTO has_rows;
@@ -644,6 +657,7 @@ BEGIN
             EXECUTE attach;
         END;
     END LOOP;
+    PERFORM pg_catalog.set_config('lock_timeout'::text, '200ms'::text, true);
     FOR part IN
         SELECT pg_catalog.format('"leasehold".%I'::text, c.relname) AS name, i.inhrelid IS NOT NULL AS is_attached,
             coalesce(i.inhdetachpending, false) AS is_pending
@@ -710,19 +724,9 @@ DECLARE
     held uuid[];
     events bigint;
     own xid8 := pg_current_xact_id_if_assigned();
-    begun timestamptz;
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
-    begun := clock_timestamp();
     SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
-    IF last.cluster <> (SELECT system_identifier FROM pg_control_system())
-        OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
-        OR last.round_from > (SELECT last_value FROM "leasehold".admission_number)
-    THEN
-        PERFORM "leasehold".leasehold_adopt_cluster();
-        RETURN 0;
-    END IF;
-
     SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
     FROM (
         SELECT workspace_id, request_id FROM "leasehold".request_event WHERE xid >= pg_snapshot_xmax(last.position)
@@ -827,8 +831,8 @@ BEGIN
         WHERE t.ctid = p.tid
         RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
     )
-    INSERT INTO "leasehold".request_fold (position, folded_at, cluster, events_from, parked, round_from)
-    SELECT seen, begun, last.cluster, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+    INSERT INTO "leasehold".request_fold (position, events_from, parked, round_from)
+    SELECT seen, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
         coalesce((SELECT turn FROM "leasehold".workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM "leasehold".admission_number))::bigint;
@@ -1223,6 +1227,7 @@ DECLARE
     holder bigint;
     own_xid xid8 := pg_current_xact_id();
     xid_offset bigint;
+    epoch_of timestamptz;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
         PERFORM "leasehold".leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
@@ -1246,10 +1251,10 @@ BEGIN
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
         RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT e.job_xid_offset INTO xid_offset FROM "leasehold".epoch e WHERE e.server_started_at = pg_postmaster_start_time() LIMIT 1;
-    IF NOT FOUND THEN
+    SELECT e.job_xid_offset, e.server_started_at INTO xid_offset, epoch_of
+    FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
+    IF epoch_of IS DISTINCT FROM pg_postmaster_start_time() THEN
         PERFORM "leasehold".leasehold_check_epoch();
-        SELECT e.job_xid_offset INTO xid_offset FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
     END IF;
     SELECT q.id INTO in_queue FROM "leasehold".queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN
@@ -1803,15 +1808,12 @@ CREATE FUNCTION leasehold.leasehold_shedlock_token() RETURNS trigger
 DECLARE
     base bigint;
 BEGIN
-    SELECT e.token_base INTO base FROM "leasehold".epoch e WHERE e.server_started_at = pg_postmaster_start_time()
-    ORDER BY e.number DESC LIMIT 1;
-    IF base IS NULL THEN
-        base := CASE WHEN EXISTS (SELECT FROM "leasehold".epoch e)
-            THEN (extract(epoch FROM clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000::numeric)::bigint << 10
-            ELSE 0::bigint END;
-    END IF;
+    SELECT CASE WHEN e.server_started_at = pg_postmaster_start_time() THEN e.token_base
+        ELSE greatest(e.token_base,
+            (extract(epoch FROM clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000::numeric)::bigint << 10) END
+    INTO base FROM "leasehold".epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
     NEW.fencing_token := greatest(CASE WHEN TG_OP = 'INSERT'::text THEN NEW.fencing_token ELSE OLD.fencing_token + 1::bigint END,
-        base + 1::bigint);
+        coalesce(base, 0::bigint) + 1::bigint);
     RETURN NEW;
 END
 $$;
@@ -2438,11 +2440,9 @@ ALTER TABLE leasehold.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDEN
 CREATE TABLE leasehold.request_fold (
     id bigint NOT NULL,
     "position" pg_snapshot NOT NULL,
-    folded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     round_from bigint NOT NULL,
     events_from bigint DEFAULT 0 NOT NULL,
-    parked uuid[] DEFAULT '{}'::uuid[] NOT NULL,
-    cluster bigint DEFAULT leasehold.leasehold_cluster() NOT NULL
+    parked uuid[] DEFAULT '{}'::uuid[] NOT NULL
 );
 
 ALTER TABLE leasehold.request_fold ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -2836,9 +2836,9 @@ CREATE INDEX audit_entry_key ON leasehold.audit_entry USING btree (key_id, id) W
 
 CREATE INDEX audit_entry_workspace ON leasehold.audit_entry USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
 
-CREATE INDEX epoch_number ON leasehold.epoch USING btree (number);
+CREATE INDEX epoch_newest ON leasehold.epoch USING btree (number, opened_at, id);
 
-CREATE UNIQUE INDEX epoch_present ON leasehold.epoch USING btree (server_started_at, system_identifier, timeline, database);
+CREATE UNIQUE INDEX epoch_present ON leasehold.epoch USING btree (server_started_at, system_identifier, timeline, database, number);
 
 CREATE INDEX execution_completed ON leasehold.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
 

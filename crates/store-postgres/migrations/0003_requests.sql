@@ -166,7 +166,6 @@ CREATE TABLE {schema}.request_fold (
     round_from bigint NOT NULL,
     events_from bigint NOT NULL DEFAULT 0,
     parked uuid[] NOT NULL DEFAULT '{}',
-    cluster bigint NOT NULL DEFAULT ({schema}.leasehold_cluster()),
     CONSTRAINT request_fold_pkey PRIMARY KEY (id)
 );
 

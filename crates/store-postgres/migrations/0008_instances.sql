@@ -26,9 +26,10 @@ CREATE TABLE {schema}.installation (
 
 -- The epochs of the database's history. A process that meets an unknown server, timeline or cluster opens one, because numbers that were assigned
 -- before may be assigned again. docs/adr/0025-epochs-and-schema.md explains the design.
--- id: random, because two clusters may open epochs and later replicate. number: their order.
+-- id: random, because two clusters may open epochs and later replicate. number: their order; only the newest may be that of the present.
 -- start_xid: no transaction of the epoch has a lower number. token_base: every fencing token of the epoch is higher.
 -- job_xid_offset: added to transaction numbers in jobs and cursors of lines, so that those of every epoch are above those of other clusters.
+-- first_event_id: events with lower ids have transaction numbers of another cluster; 0 for none.
 -- mark_*: numbers that were assigned up to marked_at, for a later epoch in which no row has them any more.
 CREATE TABLE {schema}.epoch (
     id bigint NOT NULL,
@@ -55,5 +56,5 @@ CREATE TABLE {schema}.epoch (
     CONSTRAINT epoch_cause CHECK (cause IN ('created', 'restarted', 'rewound', 'failed_over', 'copied', 'moved'))
 ) WITH (fillfactor = 50);
 
-CREATE UNIQUE INDEX epoch_present ON {schema}.epoch (server_started_at, system_identifier, timeline, database);
-CREATE INDEX epoch_number ON {schema}.epoch (number);
+CREATE UNIQUE INDEX epoch_present ON {schema}.epoch (server_started_at, system_identifier, timeline, database, number);
+CREATE INDEX epoch_newest ON {schema}.epoch (number, opened_at, id);

@@ -4,6 +4,7 @@
 //! `CHANGE_SCAN_MAX` events were written since the reader's snapshot, its window ends at an earlier transaction number. PostgreSQL took no snapshot there,
 //! and numbers do not follow the order of commits. So a transaction below that number whose events depend on one above it is left to a later window.
 
+use crate::epoch::Epoch;
 use crate::pool::{self, Connection};
 use crate::row;
 use crate::session::Session;
@@ -15,7 +16,6 @@ use leasehold_core::WorkspaceId;
 use leasehold_core::limits::{CHANGE_SCAN_MAX, CURSOR_MAX_WRITERS, PAGE_MAX};
 use leasehold_store::change::{Change, ChangePage, ChangeStart, ChangeStore};
 use leasehold_store::{EpochId, Error, ErrorKind, Result};
-use std::sync::atomic::Ordering;
 use tokio_postgres::Row;
 
 const CONTEXT: &str = "change_list";
@@ -31,11 +31,7 @@ impl ChangeStore for PostgresStore {
         // One connection: its epoch is that of every number that the call reads.
         let client = pool::take(&self.pool, CONTEXT).await?;
         let (session, epoch) = (client.session(), epoch(&client)?);
-        let is_adopted = self.events_adopted.of(Some(epoch));
-        if !is_adopted.load(Ordering::Relaxed) {
-            session.many(sql!("change/adopt"), &[]).await?;
-            is_adopted.store(true, Ordering::Relaxed);
-        }
+        let (epoch, first_event) = (epoch.id, epoch.first_event);
         let (snapshot, kept_from) = stream_end(session).await?;
         let end = i64::try_from(snapshot.xmax()).unwrap_or(i64::MAX);
         self.epochs.saw_snapshot(client.epoch, end);
@@ -63,12 +59,12 @@ impl ChangeStore for PostgresStore {
         let limit = i64::from(limit.clamp(1, PAGE_MAX));
         let mut scan = Scan::default();
         if !position.is_empty() {
-            scan = read(session, &position, workspace, limit).await?;
+            scan = read(session, &position, first_event, workspace, limit).await?;
         }
         if scan.rows.is_empty() && scan.stopped_at.is_none() {
             let until = window_end(session, &position.until, &snapshot).await?;
             position = StreamPosition::at(epoch, Some(position.until), until);
-            scan = read(session, &position, workspace, limit).await?;
+            scan = read(session, &position, first_event, workspace, limit).await?;
         }
         let full = i64::try_from(scan.rows.len()).is_ok_and(|n| n >= limit);
         let changes: Vec<Change> = scan
@@ -119,8 +115,8 @@ fn gone() -> Error {
 }
 
 /// Returns the epoch of a connection.
-fn epoch(client: &Connection) -> Result<EpochId> {
-    client.epoch_id().ok_or_else(|| {
+fn epoch(client: &Connection) -> Result<Epoch> {
+    client.epoch.ok_or_else(|| {
         let problem = "the database has no Leasehold schema; run `leasehold migrate up`";
         Error::new(CONTEXT, ErrorKind::Schema(problem.to_owned()))
     })
@@ -204,11 +200,12 @@ async fn window_end(session: Session<'_>, from: &Snapshot, now: &Snapshot) -> Re
 async fn read(
     session: Session<'_>,
     position: &StreamPosition,
+    first_event: i64,
     workspace: Option<WorkspaceId>,
     limit: i64,
 ) -> Result<Scan> {
     let Some(from) = &position.from else {
-        return read_history(session, position, workspace, limit).await;
+        return read_history(session, position, first_event, workspace, limit).await;
     };
     let (from, until) = (from.to_string(), position.until.to_string());
     let workspace = workspace.map(|id| id.0);
@@ -219,10 +216,11 @@ async fn read(
     })
 }
 
-/// Reads the events of the history, as far as one call may scan.
+/// Reads the events of the history, as far as one call may scan. Those before `first_event` have transaction numbers of another cluster.
 async fn read_history(
     session: Session<'_>,
     position: &StreamPosition,
+    first_event: i64,
     workspace: Option<WorkspaceId>,
     limit: i64,
 ) -> Result<Scan> {
@@ -230,8 +228,8 @@ async fn read_history(
     let (request, event) = (&position.request, &position.event);
     let scan = i64::from(CHANGE_SCAN_MAX);
     let own = workspace.map(|id| id.0).unwrap_or_default();
-    let of_all: &Params<'_> = &[&until, request, event, &limit, &scan];
-    let of_one: &Params<'_> = &[&until, request, event, &limit, &scan, &own];
+    let of_all: &Params<'_> = &[&until, request, event, &limit, &scan, &first_event];
+    let of_one: &Params<'_> = &[&until, request, event, &limit, &scan, &first_event, &own];
     let rows = match workspace {
         None => session.many(sql!("change/history"), of_all).await?,
         Some(_) => {

@@ -23,6 +23,8 @@ pub(crate) struct Epoch {
     pub(crate) id: EpochId,
     /// Added to transaction numbers in jobs.
     pub(crate) job_xid_offset: i64,
+    /// Events with lower ids have transaction numbers of another cluster.
+    pub(crate) first_event: i64,
     /// What a transaction behind a pooler compares: a server process never changes its history.
     pub(crate) server: Server,
 }
@@ -174,6 +176,7 @@ impl Epochs {
         let epoch = Epoch {
             id: EpochId(row.get("id")),
             job_xid_offset: row.get("job_xid_offset"),
+            first_event: row.get("first_event_id"),
             server: *server,
         };
         if row.get("opened") {

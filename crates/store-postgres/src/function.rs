@@ -133,7 +133,6 @@ pub(crate) struct Functions<'a> {
 pub(crate) const FUNCTIONS: Functions<'static> = Functions {
     before_migrations: functions![
         "leasehold_refuse",
-        "leasehold_cluster",
         "leasehold_workspace_sync_turn",
         "leasehold_workspace_turn_once",
         "leasehold_workspace_turn_limit",
@@ -149,7 +148,6 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_count_running",
         "leasehold_take_slots",
         "leasehold_hide_self",
-        "leasehold_adopt_cluster",
         "leasehold_fold",
         "leasehold_recount",
         "leasehold_rebuild",
@@ -171,6 +169,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_job_progress",
         "leasehold_job_cancel",
         "leasehold_job_enqueue",
+        "leasehold_event_adopt",
         "leasehold_epoch_open",
         "leasehold_begin",
     ],

@@ -35,8 +35,8 @@ pub struct PostgresStore {
     pub(crate) job_notifier: Arc<JobNotifier>,
     /// The scans for expired claims of requests.
     pub(crate) request_expiry: Arc<PerEpoch<Mutex<ExpiryScan>>>,
-    /// Whether the numbers of the events belong to the cluster of the epoch.
-    pub(crate) events_adopted: Arc<PerEpoch<AtomicBool>>,
+    /// Whether every ready workspace can be claimed: none has a turn row that was last written in another cluster.
+    pub(crate) turns_adopted: Arc<PerEpoch<AtomicBool>>,
     pub(crate) prune_scan: Arc<Mutex<PruneScan>>,
     pub(crate) log_advance: Arc<Mutex<LogAdvance>>,
     pub(crate) versions: Arc<PerEpoch<VersionCache>>,
@@ -62,7 +62,7 @@ impl PostgresStore {
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_notifier: Arc::new(JobNotifier::new(listened)),
             request_expiry: Arc::default(),
-            events_adopted: Arc::default(),
+            turns_adopted: Arc::default(),
             prune_scan: Arc::default(),
             log_advance: Arc::default(),
             versions: Arc::default(),

@@ -1,6 +1,7 @@
 //! PostgreSQL-specific store tests and the conformance suite, linked into one test program.
 #![allow(clippy::unwrap_used)]
 
+mod another_cluster;
 mod broken_executions;
 mod claim_cost;
 mod conformance;

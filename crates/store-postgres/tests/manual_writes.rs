@@ -398,36 +398,6 @@ async fn rebuild_repairs_manual_changes() {
     );
 }
 
-/// As after a restored dump or replication into another cluster: transaction and admission numbers are invalid.
-#[tokio::test]
-async fn rows_from_another_cluster_are_recounted() {
-    let env = env().await;
-    let workspace = env.fixture.workspace(2).await;
-    env.fixture.enqueue_running(&workspace).await;
-    env.fixture.enqueue(&workspace, 5).await;
-    env.client
-        .batch_execute(include_str!("sql/another_cluster.sql"))
-        .await
-        .unwrap();
-    let claimed = env.fixture.drain(10).await.requests;
-    assert_eq!(claimed.len(), 1);
-    env.fixture.enqueue(&workspace, 1).await;
-    env.fixture
-        .finish(claimed[0].execution, ExecutionEnd::Completed)
-        .await;
-    assert_eq!(env.fixture.drain(10).await.requests.len(), 1);
-    let counts = env
-        .fixture
-        .store
-        .request_counts(workspace.workspace)
-        .await
-        .unwrap();
-    assert_eq!(
-        (counts.pending, counts.dispatched, counts.completed),
-        (4, 1, 1)
-    );
-}
-
 /// An open transaction changed a workspace: claims skip that workspace and serve the others.
 #[tokio::test]
 async fn open_transaction_on_one_workspace_does_not_block_others() {

@@ -1,13 +1,14 @@
-//! A database that was moved to another cluster, by logical replication or by a dump: numbers continue above those of the old cluster, every job and
-//! request can be claimed once, and every event is read once.
+//! A database that was moved to another cluster, by logical replication, by a dump or by `pg_upgrade`: numbers continue above those of the old cluster,
+//! every job and request can be claimed once, and every event is read once.
 #![allow(clippy::unwrap_used)]
 
-use crate::failover::{TIMEOUT, causes, connect, draw_numbers, reconnected, store};
+use crate::failover::{TIMEOUT, assert_higher, causes, connect, draw_numbers, reconnected, store};
 use crate::support;
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::{JobId, JsonText, RequestId, RequestStatus};
 use leasehold_store::change::{ChangeCursor, ChangeStart, ChangeStore};
 use leasehold_store::job::{JobStore, NewJob};
+use leasehold_store::prune::{Prune, PruneStore};
 use leasehold_store::{DatabaseStore, ErrorKind, SchemaStore};
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
@@ -25,6 +26,11 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 const QUEUE: &str = "moved";
+const AGE: &str = include_str!("sql/event_log_age.sql");
+const PARTITIONS: &str = include_str!("sql/event_log_partitions.sql");
+const DAY: f64 = 24.0 * 3_600.0;
+/// A partition of the event log begins after an eighth of it.
+const RETENTION: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 type Transition = (RequestId, RequestStatus);
 
@@ -69,11 +75,35 @@ async fn changes(store: &PostgresStore) -> (Vec<Transition>, Vec<ChangeCursor>) 
     }
 }
 
-/// Writes requests and jobs in all states.
-async fn fill(store: &PostgresStore) -> Before {
+/// Begins a partition of the event log.
+async fn begin_partition(store: &PostgresStore, client: &Client) {
+    client.execute(AGE, &[&DAY]).await.unwrap();
+    let now = store.now().await.unwrap();
+    let before = now.checked_sub(RETENTION).ok();
+    let prune = Prune {
+        completed_before: before,
+        failed_before: before,
+        limit: 100,
+    };
+    store.prune(&prune).await.unwrap();
+}
+
+/// The last partition of the event log that has begun.
+async fn last_partition(client: &Client) -> i64 {
+    let rows = client.query(PARTITIONS, &[]).await.unwrap();
+    rows.last().unwrap().get("number")
+}
+
+/// Writes requests and jobs in all states, and events into four partitions.
+async fn fill(store: &PostgresStore, client: &Client) -> Before {
     let f = Fixture::new(Arc::new(store.clone()), clock());
     let workspace = f.workspace(2).await;
-    let ids = f.enqueue(&workspace, 6).await;
+    let mut ids = f.enqueue(&workspace, 4).await;
+    for _ in 0..2 {
+        begin_partition(store, client).await;
+        ids.extend(f.enqueue(&workspace, 1).await);
+    }
+    begin_partition(store, client).await;
     let claimed = f.drain(10).await.requests;
     let pending = ids
         .into_iter()
@@ -188,6 +218,49 @@ async fn state(client: &Client, sql: &str) -> (bool, i64, i64, i64) {
     )
 }
 
+/// Replicates every table of one server into another, which has the schema, until all rows have arrived. Returns a connection to the latter.
+async fn replicate(from: &str, to: &str) -> Client {
+    let publisher = connect(from).await;
+    let publish = include_str!("sql/publication_create.sql");
+    publisher.batch_execute(publish).await.unwrap();
+    let client = connect(to).await;
+    let create = include_str!("sql/moved_create_tables.sql");
+    client.batch_execute(create).await.unwrap();
+    let truncate = include_str!("sql/moved_truncate.sql");
+    client.batch_execute(truncate).await.unwrap();
+    let subscribe = include_str!("sql/moved_subscribe.sql").replace("{connection}", from);
+    client.batch_execute(&subscribe).await.unwrap();
+    let written = state(&publisher, include_str!("sql/moved_counts.sql")).await;
+    let is_copied = eventually(TIMEOUT, async || {
+        state(&client, include_str!("sql/moved_copied.sql")).await == written
+    });
+    assert!(is_copied.await, "the tables are not copied");
+    client
+}
+
+async fn unsubscribe(client: &Client) {
+    let unsubscribe = include_str!("sql/moved_unsubscribe.sql");
+    client.batch_execute(unsubscribe).await.unwrap();
+}
+
+/// Creates the schema as `migrate up` does.
+async fn migrate(url: &str) {
+    let options = PostgresOptions {
+        opens_epochs: false,
+        ..PostgresOptions::new(url)
+    };
+    let store = PostgresStore::new(&options).unwrap();
+    store.schema_migrate().await.unwrap();
+}
+
+/// Asserts that functions for SQL callers are refused, because no process has opened the epoch.
+async fn assert_refused(client: &Client) {
+    let enqueue = include_str!("sql/job_enqueue.sql");
+    let refused = client.query(enqueue, &[&serde_json::Value::Null]).await;
+    let code = Some(&SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+    assert_eq!(refused.unwrap_err().code(), code);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn database_moved_by_logical_replication_continues() {
     let settings = [("wal_level", "logical"), ("fsync", "off")];
@@ -195,45 +268,52 @@ async fn database_moved_by_logical_replication_continues() {
     let new = block_in_place(|| fresh_cluster(&[("fsync", "off")]));
     let source = store(&old.url());
     source.schema_migrate().await.unwrap();
-    let before = fill(&source).await;
-    let publisher = connect(&old.url()).await;
-    let publish = include_str!("sql/publication_create.sql");
-    publisher.batch_execute(publish).await.unwrap();
-    let looking = PostgresOptions {
-        opens_epochs: false,
-        ..PostgresOptions::new(new.url())
-    };
-    let looking = PostgresStore::new(&looking).unwrap();
-    looking.schema_migrate().await.unwrap();
-    let client = connect(&new.url()).await;
-    let truncate = include_str!("sql/moved_truncate.sql");
-    client.batch_execute(truncate).await.unwrap();
-    let connection = old.url();
-    let subscribe = include_str!("sql/moved_subscribe.sql").replace("{connection}", &connection);
-    client.batch_execute(&subscribe).await.unwrap();
-    let written = state(&publisher, include_str!("sql/moved_counts.sql")).await;
-    let is_copied = eventually(TIMEOUT, async || {
-        state(&client, include_str!("sql/moved_copied.sql")).await == written
-    });
-    assert!(is_copied.await, "the tables are not copied");
+    let before = fill(&source, &connect(&old.url()).await).await;
+    migrate(&new.url()).await;
+    let client = replicate(&old.url(), &new.url()).await;
 
     // Two writers would diverge.
     let target = store(&new.url());
     let error = target.now().await.unwrap_err();
     assert!(error.to_string().contains("subscription"), "{error}");
-    let unsubscribe = include_str!("sql/moved_unsubscribe.sql");
-    client.batch_execute(unsubscribe).await.unwrap();
+    unsubscribe(&client).await;
     block_in_place(|| old.stop().unwrap());
-    let enqueue = include_str!("sql/job_enqueue.sql");
-    let refused = client.query(enqueue, &[&serde_json::Value::Null]).await;
-    let refused = refused.unwrap_err();
-    let code = Some(&SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
-    assert_eq!(refused.code(), code, "no process has opened the epoch");
+    assert_refused(&client).await;
 
     reconnected(&target).await;
     assert_eq!(causes(&client).await, ["created", "moved"]);
+    assert_eq!(last_partition(&client).await, 4, "above every old event");
+    let enqueue = include_str!("sql/job_enqueue.sql");
     let accepted = client.query(enqueue, &[&serde_json::Value::Null]).await;
     accepted.unwrap();
+    check(&target, before).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn database_moved_back_to_a_server_that_kept_running_continues() {
+    let settings = [("wal_level", "logical"), ("fsync", "off")];
+    let first = block_in_place(|| fresh_cluster(&settings));
+    let second = block_in_place(|| fresh_cluster(&settings));
+    let source = store(&first.url());
+    source.schema_migrate().await.unwrap();
+    draw_numbers(&source, 3).await;
+    drop(source);
+    migrate(&second.url()).await;
+    let client = replicate(&first.url(), &second.url()).await;
+    unsubscribe(&client).await;
+    let source = store(&second.url());
+    reconnected(&source).await;
+    let drawn = draw_numbers(&source, 3).await;
+    let before = fill(&source, &client).await;
+    drop(source);
+
+    let client = replicate(&second.url(), &first.url()).await;
+    unsubscribe(&client).await;
+    assert_refused(&client).await;
+    let target = store(&first.url());
+    reconnected(&target).await;
+    assert_eq!(causes(&client).await, ["created", "moved", "moved"]);
+    assert_higher(&drawn, &draw_numbers(&target, 2).await);
     check(&target, before).await;
 }
 
@@ -262,21 +342,37 @@ fn newest_cluster() -> Cluster {
     Cluster::start_in(&programs, &[("fsync", "off")]).expect("run `cargo xtask setup`")
 }
 
+/// A server of Debian's version, which has all programs: the npm packages lack `pg_dump` and what `pg_upgrade` needs.
+fn debian_cluster() -> Cluster {
+    let mut versions = POSTGRES_VERSIONS.into_iter().rev();
+    let programs = versions.find_map(debian_postgres);
+    let programs = programs.expect("run `cargo xtask setup`");
+    Cluster::start_in(&programs, &[("fsync", "off")]).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn dump_restored_into_another_version_continues() {
-    // Debian's version, of which there is a pg_dump.
-    let programs = POSTGRES_VERSIONS
-        .into_iter()
-        .rev()
-        .find_map(debian_postgres);
-    let programs = programs.expect("run `cargo xtask setup`");
-    let settings = [("fsync", "off")];
-    let old = block_in_place(|| Cluster::start_in(&programs, &settings).unwrap());
+    let old = block_in_place(debian_cluster);
     let source = store(&old.url());
     source.schema_migrate().await.unwrap();
-    let before = fill(&source).await;
+    let before = fill(&source, &connect(&old.url()).await).await;
     let new = block_in_place(newest_cluster);
     block_in_place(|| copy_by_dump(&old.url(), &new.url()));
+    let target = store(&new.url());
+    reconnected(&target).await;
+    let client = connect(&new.url()).await;
+    assert_eq!(causes(&client).await, ["created", "moved"]);
+    check(&target, before).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn database_upgraded_by_pg_upgrade_continues() {
+    let mut old = block_in_place(debian_cluster);
+    let source = store(&old.url());
+    source.schema_migrate().await.unwrap();
+    let before = fill(&source, &connect(&old.url()).await).await;
+    drop(source);
+    let new = block_in_place(|| old.upgraded().unwrap());
     let target = store(&new.url());
     reconnected(&target).await;
     let client = connect(&new.url()).await;

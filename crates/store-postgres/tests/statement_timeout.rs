@@ -1,4 +1,4 @@
-//! A role or database with a `statement_timeout`: a statement that needs longer, such as adopting another cluster, is not cancelled.
+//! A role or database with a `statement_timeout`: a statement that needs longer is not cancelled.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -12,7 +12,6 @@ use support::raw::connect;
 const SET: &str = include_str!("sql/statement_timeout_set.sql");
 const AGE: &str = include_str!("sql/statement_age.sql");
 const FOLD_LOCK: &str = include_str!("sql/fold_lock.sql");
-const ANOTHER_CLUSTER: &str = include_str!("sql/another_cluster.sql");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operation_that_takes_longer_than_the_limit_of_the_role_completes() {
@@ -26,7 +25,6 @@ async fn operation_that_takes_longer_than_the_limit_of_the_role_completes() {
     let f = Fixture::new(Arc::new(support::store(&database, clock.clone())), clock);
     let t = f.workspace(5).await;
     let ids = f.enqueue(&t, 3).await;
-    client.batch_execute(ANOTHER_CLUSTER).await.unwrap();
     let locker = connect(&database).await;
     locker.batch_execute("BEGIN").await.unwrap();
     locker.execute(FOLD_LOCK, &[]).await.unwrap();

@@ -38,6 +38,13 @@ pub(crate) struct Postgres {
     settings: Vec<(String, String)>,
 }
 
+impl Postgres {
+    /// The directory of the server's programs.
+    pub(crate) fn programs(&self) -> &Path {
+        &self.programs
+    }
+}
+
 impl ServerKind for Postgres {
     const NAME: &'static str = "PostgreSQL";
     const END_SIGNAL: &'static str = "QUIT";

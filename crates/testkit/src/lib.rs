@@ -44,6 +44,7 @@ mod temp_root;
 mod temporal;
 mod tools;
 mod unique;
+mod upgrade;
 mod wait;
 
 #[cfg(feature = "logs")]

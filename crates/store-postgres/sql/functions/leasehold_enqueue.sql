@@ -35,7 +35,9 @@ BEGIN
             RAISE EXCEPTION 'leasehold_enqueue: option schema_checked must be true or false' USING ERRCODE = 'invalid_parameter_value';
         END IF;
     END IF;
-    IF NOT EXISTS (SELECT FROM {schema}.epoch e WHERE e.server_started_at = pg_postmaster_start_time()) THEN
+    IF pg_postmaster_start_time() IS DISTINCT FROM (
+        SELECT e.server_started_at FROM {schema}.epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1)
+    THEN
         PERFORM {schema}.leasehold_check_epoch();
     END IF;
     PERFORM 1 FROM {schema}.workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;

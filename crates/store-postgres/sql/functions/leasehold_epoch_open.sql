@@ -2,24 +2,27 @@
 -- release: 1
 -- p_by: the process. p_seen_xid, p_seen_job: the end of a snapshot and the id of a job that the process has seen, 0 for none. If the database has not
 -- come that far, its history was rewound; an epoch that another process opened as a restart becomes one that was rewound.
+-- Only the newest row may be the epoch of the present: after a move back the database has an older one of the same server.
+-- Numbers are of another cluster also if the stored position of the folds is one that this cluster has not reached.
 -- An epoch that is neither the first nor a plain restart continues every sequence 2^32 after the last known number, because numbers
 -- of a lost part of the history may be held by processes and their callers. Fencing tokens continue higher in every epoch but the first.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_epoch_open(p_by text, p_seen_xid bigint, p_seen_job bigint)
-RETURNS TABLE (id bigint, cause text, token_base bigint, job_xid_offset bigint, opened boolean) LANGUAGE plpgsql
+RETURNS TABLE (id bigint, cause text, token_base bigint, job_xid_offset bigint, first_event_id bigint, opened boolean) LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
     jump CONSTANT bigint := 4294967296;
     here record;
-    found {schema}.epoch;
     last {schema}.epoch;
+    is_known boolean;
+    is_renumbered boolean;
     start xid8;
     is_rewound boolean;
     new_cause text;
     base bigint := 0;
-    newest_event bigint := 0;
     shift bigint;
+    first_event bigint;
 BEGIN
     SELECT s.system_identifier, pg_postmaster_start_time() AS server_started_at,
         ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer AS timeline,
@@ -30,19 +33,21 @@ BEGIN
         IF try = 2 THEN
             PERFORM pg_advisory_xact_lock(7308332192);
         END IF;
-        SELECT e.* INTO found FROM {schema}.epoch e
-        WHERE e.server_started_at = here.server_started_at AND e.system_identifier = here.system_identifier
-            AND e.timeline = here.timeline AND e.database = here.database;
-        IF found.id IS NOT NULL THEN
-            is_rewound := found.cause = 'restarted'
-                AND (p_seen_xid::text::xid8 > found.start_xid OR p_seen_job > (SELECT s.last_value FROM {schema}.job_id s));
+        SELECT e.* INTO last FROM {schema}.epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
+        is_renumbered := coalesce(last.system_identifier <> here.system_identifier, false) OR coalesce((
+            SELECT pg_snapshot_xmax(f.position) > pg_snapshot_xmax(pg_current_snapshot())
+            FROM {schema}.request_fold f ORDER BY f.id DESC LIMIT 1), false);
+        is_known := coalesce(NOT is_renumbered AND last.server_started_at = here.server_started_at AND last.timeline = here.timeline
+            AND last.database = here.database, false);
+        IF is_known THEN
+            is_rewound := last.cause = 'restarted'
+                AND (p_seen_xid::text::xid8 > last.start_xid OR p_seen_job > (SELECT s.last_value FROM {schema}.job_id s));
             IF NOT is_rewound THEN
-                RETURN QUERY SELECT found.id, found.cause, found.token_base, found.job_xid_offset, false;
+                RETURN QUERY SELECT last.id, last.cause, last.token_base, last.job_xid_offset, last.first_event_id, false;
                 RETURN;
             END IF;
         END IF;
     END LOOP;
-    SELECT e.* INTO last FROM {schema}.epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
     -- The checkpoint that ends recovery or a shutdown begins where it is written. If a later one hides it, the mark is lower.
     SELECT least(pg_snapshot_xmax(pg_current_snapshot()), CASE WHEN c.redo_lsn = c.checkpoint_lsn
         THEN ((split_part(c.next_xid, ':', 1)::bigint << 32) + split_part(c.next_xid, ':', 2)::bigint)::text::xid8
@@ -50,8 +55,8 @@ BEGIN
     INTO start FROM pg_control_checkpoint() c;
     is_rewound := coalesce(is_rewound, false) OR p_seen_xid::text::xid8 > start OR p_seen_job > (SELECT s.last_value FROM {schema}.job_id s);
     new_cause := CASE
+        WHEN is_renumbered THEN 'moved'
         WHEN last.id IS NULL THEN 'created'
-        WHEN last.system_identifier <> here.system_identifier THEN 'moved'
         WHEN last.database <> here.database THEN 'copied'
         WHEN last.timeline <> here.timeline THEN 'failed_over'
         WHEN is_rewound THEN 'rewound'
@@ -72,16 +77,15 @@ BEGIN
         PERFORM setval('{schema}.job_token'::regclass, base);
     END IF;
     IF new_cause NOT IN ('created', 'restarted') THEN
-        -- The tables of events have no index by id alone. A move by logical replication does not bring sequences, but marks.
-        IF new_cause = 'moved' AND last.marked_at = last.opened_at THEN
-            SELECT coalesce(max(e.id), 0) INTO newest_event FROM {schema}.request_event e;
-        END IF;
+        -- A move by logical replication does not bring sequences, but marks, which are seconds old.
         PERFORM setval('{schema}.job_id'::regclass, jump + greatest((SELECT s.last_value FROM {schema}.job_id s), last.mark_job_id,
                 (SELECT max(j.id) FROM {schema}.job j), p_seen_job)),
             setval('{schema}.admission_number'::regclass, jump + greatest((SELECT s.last_value FROM {schema}.admission_number s),
                 last.mark_admission, (SELECT max(t.turn) FROM {schema}.workspace_turn t))),
-            setval('{schema}.request_event_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM {schema}.request_event_id_seq s),
-                last.mark_event_id, newest_event)),
+            -- In a moved epoch, events continue with a new partition.
+            CASE WHEN new_cause <> 'moved' THEN setval('{schema}.request_event_id_seq'::regclass, jump + greatest(
+                (SELECT s.last_value FROM {schema}.request_event_id_seq s), last.mark_event_id,
+                (SELECT max(p.number) << 40 FROM {schema}.event_partition p), (SELECT max(f.events_from) FROM {schema}.request_fold f))) END,
             setval('{schema}.workspace_delta_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM {schema}.workspace_delta_id_seq s),
                 (SELECT max(d.id) FROM {schema}.workspace_delta d))),
             setval('{schema}.request_fold_id_seq'::regclass, jump + greatest((SELECT s.last_value FROM {schema}.request_fold_id_seq s),
@@ -91,7 +95,9 @@ BEGIN
     END IF;
 
     shift := coalesce(last.job_xid_offset, 0);
+    first_event := coalesce(last.first_event_id, 0);
     IF new_cause = 'moved' THEN
+        first_event := {schema}.leasehold_event_adopt();
         -- Every number of a waiting line is one of another cluster: new ones must be above.
         SELECT greatest(shift, max(n.xid)) INTO shift FROM (
             SELECT (SELECT j.xid::text::bigint FROM {schema}.job j
@@ -102,9 +108,9 @@ BEGIN
         ) n;
     END IF;
 
-    IF found.id IS NOT NULL THEN
-        UPDATE {schema}.epoch e SET cause = new_cause WHERE e.id = found.id;
-        RETURN QUERY SELECT found.id, new_cause, found.token_base, found.job_xid_offset, true;
+    IF is_known THEN
+        UPDATE {schema}.epoch e SET cause = new_cause WHERE e.id = last.id;
+        RETURN QUERY SELECT last.id, new_cause, last.token_base, last.job_xid_offset, last.first_event_id, true;
         RETURN;
     END IF;
     RETURN QUERY
@@ -114,9 +120,9 @@ BEGIN
     -- Not 0, which stands for none.
     SELECT (('x' || left(replace(gen_random_uuid()::text, '-', ''), 16))::bit(64)::bigint & 9223372036854775807) | 1::bigint,
         coalesce(last.number, 0) + 1, here.system_identifier, here.timeline, here.server_started_at, here.database, new_cause,
-        start, pg_current_wal_lsn(), base, shift, (SELECT s.last_value FROM {schema}.request_event_id_seq s), now(), p_by,
+        start, pg_current_wal_lsn(), base, shift, first_event, now(), p_by,
         start, (SELECT s.last_value FROM {schema}.job_id s), (SELECT s.last_value FROM {schema}.job_token s),
         (SELECT s.last_value FROM {schema}.admission_number s), (SELECT s.last_value FROM {schema}.request_event_id_seq s), now()
-    RETURNING e.id, e.cause, e.token_base, e.job_xid_offset, true;
+    RETURNING e.id, e.cause, e.token_base, e.job_xid_offset, e.first_event_id, true;
 END
 $$

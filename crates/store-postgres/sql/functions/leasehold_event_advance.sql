@@ -51,8 +51,8 @@ BEGIN
         END;
         PERFORM {schema}.leasehold_fold();
         SELECT * INTO last FROM {schema}.request_fold ORDER BY id DESC LIMIT 1;
-        INSERT INTO {schema}.request_fold (position, folded_at, cluster, parked, round_from, events_from)
-        VALUES (last.position, last.folded_at, last.cluster, last.parked, last.round_from, folded);
+        INSERT INTO {schema}.request_fold (position, folded_at, parked, round_from, events_from)
+        VALUES (last.position, last.folded_at, last.parked, last.round_from, folded);
         DELETE FROM {schema}.request_fold WHERE id = last.id AND xmax = '0';
         last.events_from := folded;
     END IF;

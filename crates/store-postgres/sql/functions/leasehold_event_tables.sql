@@ -33,6 +33,8 @@ BEGIN
         END IF;
         CONTINUE WHEN wanted > ahead;
         BEGIN
+            -- Writers do not wait for this. Autovacuum may be busy with replicated rows; after deadlock_timeout PostgreSQL interrupts it.
+            PERFORM pg_catalog.set_config('lock_timeout'::text, '1900ms'::text, true);
             EXECUTE attach;
         EXCEPTION WHEN datatype_mismatch THEN
             EXECUTE pg_catalog.format('SELECT EXISTS (SELECT FROM %s)'::text, name) INTO has_rows;
@@ -44,6 +46,7 @@ BEGIN
             EXECUTE attach;
         END;
     END LOOP;
+    PERFORM pg_catalog.set_config('lock_timeout'::text, '200ms'::text, true);
     FOR part IN
         SELECT pg_catalog.format('{schema}.%I'::text, c.relname) AS name, i.inhrelid IS NOT NULL AS is_attached,
             coalesce(i.inhdetachpending, false) AS is_pending

@@ -24,14 +24,6 @@ BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     begun := clock_timestamp();
     SELECT * INTO last FROM {schema}.request_fold ORDER BY id DESC LIMIT 1;
-    IF last.cluster <> (SELECT system_identifier FROM pg_control_system())
-        OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
-        OR last.round_from > (SELECT last_value FROM {schema}.admission_number)
-    THEN
-        PERFORM {schema}.leasehold_adopt_cluster();
-        RETURN 0;
-    END IF;
-
     SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
     FROM (
         SELECT workspace_id, request_id FROM {schema}.request_event WHERE xid >= pg_snapshot_xmax(last.position)
@@ -136,8 +128,8 @@ BEGIN
         WHERE t.ctid = p.tid
         RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
     )
-    INSERT INTO {schema}.request_fold (position, folded_at, cluster, events_from, parked, round_from)
-    SELECT seen, begun, last.cluster, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+    INSERT INTO {schema}.request_fold (position, folded_at, events_from, parked, round_from)
+    SELECT seen, begun, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
         coalesce((SELECT turn FROM {schema}.workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM {schema}.admission_number))::bigint;

@@ -25,6 +25,7 @@ DECLARE
     holder bigint;
     own_xid xid8 := pg_current_xact_id();
     xid_offset bigint;
+    epoch_of timestamptz;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
         PERFORM {schema}.leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
@@ -48,10 +49,10 @@ BEGIN
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
         RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT e.job_xid_offset INTO xid_offset FROM {schema}.epoch e WHERE e.server_started_at = pg_postmaster_start_time() LIMIT 1;
-    IF NOT FOUND THEN
+    SELECT e.job_xid_offset, e.server_started_at INTO xid_offset, epoch_of
+    FROM {schema}.epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
+    IF epoch_of IS DISTINCT FROM pg_postmaster_start_time() THEN
         PERFORM {schema}.leasehold_check_epoch();
-        SELECT e.job_xid_offset INTO xid_offset FROM {schema}.epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
     END IF;
     SELECT q.id INTO in_queue FROM {schema}.queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN

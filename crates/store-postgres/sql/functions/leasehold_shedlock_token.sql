@@ -10,15 +10,12 @@ AS $$
 DECLARE
     base bigint;
 BEGIN
-    SELECT e.token_base INTO base FROM {schema}.epoch e WHERE e.server_started_at = pg_postmaster_start_time()
-    ORDER BY e.number DESC LIMIT 1;
-    IF base IS NULL THEN
-        base := CASE WHEN EXISTS (SELECT FROM {schema}.epoch e)
-            THEN (extract(epoch FROM clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000::numeric)::bigint << 10
-            ELSE 0::bigint END;
-    END IF;
+    SELECT CASE WHEN e.server_started_at = pg_postmaster_start_time() THEN e.token_base
+        ELSE greatest(e.token_base,
+            (extract(epoch FROM clock_timestamp() - '2026-01-01 00:00:00+00'::timestamptz) * 1000::numeric)::bigint << 10) END
+    INTO base FROM {schema}.epoch e ORDER BY e.number DESC, e.opened_at DESC, e.id DESC LIMIT 1;
     NEW.fencing_token := greatest(CASE WHEN TG_OP = 'INSERT'::text THEN NEW.fencing_token ELSE OLD.fencing_token + 1::bigint END,
-        base + 1::bigint);
+        coalesce(base, 0::bigint) + 1::bigint);
     RETURN NEW;
 END
 $$

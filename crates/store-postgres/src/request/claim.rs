@@ -13,6 +13,7 @@ use leasehold_store::request::{
 };
 use leasehold_store::{ErrorKind, Result, fresh_id};
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -22,6 +23,8 @@ const UNREADABLE_PARAMS: &str =
     "the params cannot be read: they nest too deeply, or a number is out of range";
 /// Due requests that one call promotes at most.
 pub(crate) const PROMOTE_MAX: i32 = 1_000;
+/// Turn rows of another cluster that one statement writes at most.
+const TURNS_MAX: i64 = 1_000;
 /// How often to repeat the claim while the workspaces it examined had no requests.
 const MAX_ROUNDS: usize = 100;
 
@@ -64,6 +67,7 @@ async fn promote_and_fold(
 pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimOutcome> {
     let client = pool::take(&store.pool, CONTEXT).await?;
     let session = client.session();
+    adopt_turns(store, &client).await?;
     let mut claimed = Claimed::default();
     for _ in 0..MAX_ROUNDS {
         claimed.next_due_in = promote_and_fold(store, session).await?.1;
@@ -103,6 +107,23 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         store.notifier.work_found();
     }
     Ok(ClaimOutcome::Claimed(claimed))
+}
+
+/// Makes workspaces claimable whose turn rows were last written in another cluster, a thousand in a transaction. Those that another transaction has locked
+/// remain for a later claim.
+async fn adopt_turns(store: &PostgresStore, client: &Connection) -> Result<()> {
+    let is_adopted = store.turns_adopted.of(client.epoch_id());
+    while !is_adopted.load(Ordering::Relaxed) {
+        let params: &Params<'_> = &[&TURNS_MAX];
+        let row = client.session().one(sql!("request/adopt_turns"), params);
+        let row = row.await?;
+        let (found, adopted): (i64, i64) = (row.get("found"), row.get("adopted"));
+        is_adopted.store(found == 0, Ordering::Relaxed);
+        if adopted == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 async fn claim_once(store: &PostgresStore, client: &Connection, claim: &Claim) -> Result<Vec<Row>> {
