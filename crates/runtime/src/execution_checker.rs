@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use futures::StreamExt;
-use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp};
+use leasehold_core::{ExecutionEnd, ExecutionId, RequestId, Timestamp};
 use leasehold_engine::{Description, Engine, Error};
 use leasehold_store::Store;
 use leasehold_store::execution::{Execution, ExecutionFinish, ExecutionFinished};
@@ -33,6 +33,8 @@ pub(crate) struct CheckOutcome {
     pub(crate) ended_at: HashMap<ExecutionId, Timestamp>,
     /// How many the engine knew, ended or not.
     pub(crate) known: usize,
+    /// The requests of those that are open in the engine.
+    pub(crate) open: Vec<RequestId>,
     /// Unknown to the engine.
     pub(crate) missing: Vec<Execution>,
     /// The error if the engine did not answer for some.
@@ -90,7 +92,10 @@ impl ExecutionChecker {
                         error,
                     });
                 }
-                Ok(Description::Open) => outcome.known += 1,
+                Ok(Description::Open) => {
+                    outcome.known += 1;
+                    outcome.open.push(execution.request);
+                }
                 Ok(Description::NotFound) => outcome.missing.push(execution),
                 // One unusable answer must not block the others; the full sweep asks again.
                 Err(Error::Failed(error)) => {

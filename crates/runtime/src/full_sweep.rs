@@ -5,11 +5,12 @@ use crate::error::{Error, Result};
 use crate::execution_checker::{CheckOutcome, ExecutionChecker};
 use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
-use leasehold_core::{ExecutionEnd, ExecutionId, RequestStatus};
+use leasehold_core::{ExecutionEnd, ExecutionId, RequestId, RequestStatus};
 use leasehold_engine::Engine;
 use leasehold_service::{Next, Service};
 use leasehold_store::drift::DriftKind;
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish};
+use leasehold_store::notification::Notification;
 use leasehold_store::{EpochId, Page, Store};
 use leasehold_telemetry::Telemetry;
 use std::collections::HashMap;
@@ -179,6 +180,16 @@ impl FullSweep {
         Ok(())
     }
 
+    /// Has the cancel requests of open executions delivered again: a workflow that continued as new may not have passed one on to its new run. The
+    /// engine ignores a repetition within a run.
+    async fn repeat_cancels(&self, open: &[RequestId]) -> Result<()> {
+        let store = &self.checker.store;
+        if !open.is_empty() && store.request_cancel_repeat(open).await? > 0 {
+            store.notify(Notification::Cancel).await?;
+        }
+        Ok(())
+    }
+
     /// Fails executions that were missing for long enough, at the end of a pass.
     async fn fail_lost(&self, state: &mut SweepState) -> Result<()> {
         let pass = state.pass;
@@ -271,6 +282,7 @@ impl Service for FullSweep {
         self.record_missing(&mut state, std::mem::take(&mut outcome.missing))
             .await?;
         self.report_late_ends(&outcome).await?;
+        self.repeat_cancels(&outcome.open).await?;
         if let Some(error) = outcome.error {
             return Err(error.into());
         }
