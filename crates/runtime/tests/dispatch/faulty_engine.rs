@@ -61,6 +61,9 @@ struct State {
     describe_faults: HashMap<ExecutionId, DescribeFault>,
     descriptions: usize,
     listed_since: Option<Timestamp>,
+    lists: usize,
+    /// The first page of each list is followed by one that fails.
+    second_pages_fail: bool,
     of_request: HashMap<RequestId, VecDeque<Fault>>,
     of_all: Option<Fault>,
     unhealthy: bool,
@@ -108,6 +111,16 @@ impl FaultyEngine {
     /// Returns since when ended executions were last listed.
     pub(crate) fn listed_since(&self) -> Option<Timestamp> {
         self.state.lock().unwrap().listed_since
+    }
+
+    /// Returns how often ended executions were listed, from the first page on.
+    pub(crate) fn lists(&self) -> usize {
+        self.state.lock().unwrap().lists
+    }
+
+    /// Follows the first page of each list of ended executions with one that fails.
+    pub(crate) fn fail_second_pages(&self) {
+        self.state.lock().unwrap().second_pages_fail = true;
     }
 
     /// Sets what the health check reports.
@@ -243,8 +256,20 @@ impl Engine for FaultyEngine {
     }
 
     async fn ended_since(&self, since: Timestamp, page: Option<Vec<u8>>) -> Result<EndedPage> {
-        self.state.lock().unwrap().listed_since = Some(since);
-        self.real.ended_since(since, page).await
+        let fails = {
+            let mut state = self.state.lock().unwrap();
+            state.listed_since = Some(since);
+            state.lists += usize::from(page.is_none());
+            state.second_pages_fail
+        };
+        if fails && page.is_some() {
+            return Err(Error::Unavailable("injected".to_owned()));
+        }
+        let mut ended = self.real.ended_since(since, page).await?;
+        if fails {
+            ended.next.get_or_insert_default();
+        }
+        Ok(ended)
     }
 
     async fn pollers(&self, body: &VersionBody) -> Result<Option<usize>> {
