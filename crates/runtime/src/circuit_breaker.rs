@@ -4,6 +4,7 @@
 use crate::outage::EngineOutage;
 use leasehold_core::breaker::{BreakerEvent, BreakerSettings, BreakerState, BreakerStateMachine};
 use leasehold_engine::StartOutcome;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -14,6 +15,8 @@ pub struct CircuitBreaker {
     outage: Mutex<EngineOutage>,
     dispatcher: Notify,
     prober: Notify,
+    /// Whether starts wait until the engine is known to be the recorded one.
+    is_held: AtomicBool,
 }
 
 impl CircuitBreaker {
@@ -24,11 +27,15 @@ impl CircuitBreaker {
             outage: Mutex::default(),
             dispatcher: Notify::new(),
             prober: Notify::new(),
+            is_held: AtomicBool::new(false),
         }
     }
 
-    /// Returns how many starts may be in flight; 0 while the breaker is open.
+    /// Returns how many starts may be in flight; 0 while the breaker is open or held.
     pub fn allowance(&self) -> usize {
+        if self.is_held.load(Ordering::Acquire) {
+            return 0;
+        }
         self.breaker().allowance() as usize
     }
 
@@ -61,6 +68,18 @@ impl CircuitBreaker {
                 self.apply(BreakerEvent::Failed, error);
                 is_first
             }
+        }
+    }
+
+    /// Holds all starts, whatever the breaker's state.
+    pub(crate) fn hold(&self) {
+        self.is_held.store(true, Ordering::Release);
+    }
+
+    /// Lets starts pass as the breaker's state allows.
+    pub(crate) fn release(&self) {
+        if self.is_held.swap(false, Ordering::AcqRel) {
+            self.dispatcher.notify_one();
         }
     }
 
@@ -161,6 +180,17 @@ mod tests {
             breaker.record_health(Ok(()));
         }
         assert_eq!(delays, [1, 2, 4, 8, 8, 8]);
+    }
+
+    #[test]
+    fn held_breaker_allows_no_start() {
+        let breaker = CircuitBreaker::new(BreakerSettings::default());
+        let full = breaker.allowance();
+        breaker.hold();
+        breaker.record_health(Ok(()));
+        assert_eq!(breaker.allowance(), 0);
+        breaker.release();
+        assert_eq!(breaker.allowance(), full);
     }
 
     #[test]

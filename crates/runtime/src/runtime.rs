@@ -4,6 +4,7 @@ use crate::canceller::{Canceller, CancellerOptions};
 use crate::circuit_breaker::CircuitBreaker;
 use crate::dispatcher::{Dispatcher, DispatcherOptions};
 use crate::drift_checker::{DriftChecker, DriftCheckerOptions};
+use crate::engine_identity::EngineChecker;
 use crate::event_folder::EventFolder;
 use crate::full_sweep::{FullSweep, FullSweepOptions};
 use crate::heartbeat::{HeartbeatOptions, HeartbeatService};
@@ -84,6 +85,7 @@ pub struct Runtime {
     tasks: JoinSet<()>,
     circuit_breaker: Arc<CircuitBreaker>,
     schema_refusal: watch::Receiver<Option<String>>,
+    engine_refusal: watch::Sender<Option<String>>,
 }
 
 impl Runtime {
@@ -104,6 +106,7 @@ impl Runtime {
             tasks: JoinSet::new(),
             circuit_breaker: Arc::new(CircuitBreaker::new(breaker)),
             schema_refusal: heartbeat.schema_refusal(),
+            engine_refusal: watch::Sender::new(None),
         };
         let recoverer = RecovererOptions {
             lease: options.dispatcher.claim_lease,
@@ -144,6 +147,12 @@ impl Runtime {
     ) {
         let owner = &options.dispatcher.owner.clone();
         let breaker = self.circuit_breaker.clone();
+        self.spawn(EngineChecker::new(
+            store.clone(),
+            engine.clone(),
+            breaker.clone(),
+            self.engine_refusal.clone(),
+        ));
         self.spawn(Prober::new(engine.clone(), breaker.clone(), options.prober));
         self.spawn(Reconciler::new(
             store.clone(),
@@ -191,15 +200,13 @@ impl Runtime {
     /// Waits until this program may no longer use the store, because a newer one has migrated its schema, and returns why and what to do. The
     /// caller must then stop the instance.
     pub fn schema_refused(&self) -> impl Future<Output = String> + Send + use<> {
-        let mut refusal = self.schema_refusal.clone();
-        async move {
-            let reported = refusal.wait_for(Option::is_some).await;
-            match reported.ok().and_then(|reason| reason.clone()) {
-                Some(reason) => reason,
-                // The service has ended without a report.
-                None => std::future::pending().await,
-            }
-        }
+        reported(self.schema_refusal.clone())
+    }
+
+    /// Waits until the engine is found to be another than the one that has the open executions, and returns what differs and what to do. The caller must
+    /// then stop the instance.
+    pub fn engine_refused(&self) -> impl Future<Output = String> + Send + use<> {
+        reported(self.engine_refusal.subscribe())
     }
 
     /// Waits until a service ends without having been stopped, and returns the reason. Only a panic ends a service.
@@ -214,5 +221,15 @@ impl Runtime {
     pub async fn stop(mut self) {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Waits for a reason to stop.
+async fn reported(mut refusal: watch::Receiver<Option<String>>) -> String {
+    let reported = refusal.wait_for(Option::is_some).await;
+    match reported.ok().and_then(|reason| reason.clone()) {
+        Some(reason) => reason,
+        // The service has ended without a report.
+        None => std::future::pending().await,
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
-use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
+use leasehold_core::{EngineIdentity, ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_engine::{
     Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StartPrevented, StopAck,
 };
@@ -67,6 +67,7 @@ struct State {
     of_request: HashMap<RequestId, VecDeque<Fault>>,
     of_all: Option<Fault>,
     unhealthy: bool,
+    hides_identity: bool,
     calls: Calls,
     in_flight: usize,
     last: HashMap<ExecutionId, Start>,
@@ -121,6 +122,11 @@ impl FaultyEngine {
     /// Follows the first page of each list of ended executions with one that fails.
     pub(crate) fn fail_second_pages(&self) {
         self.state.lock().unwrap().second_pages_fail = true;
+    }
+
+    /// Sets whether the engine does not answer what it is.
+    pub(crate) fn hide_identity(&self, hides: bool) {
+        self.state.lock().unwrap().hides_identity = hides;
     }
 
     /// Sets what the health check reports.
@@ -192,6 +198,13 @@ async fn pass(barrier: &Semaphore) {
 impl Engine for FaultyEngine {
     fn name(&self) -> &'static str {
         self.real.name()
+    }
+
+    async fn identity(&self) -> Result<EngineIdentity> {
+        if self.state.lock().unwrap().hides_identity {
+            return Err(Error::Unavailable("injected".to_owned()));
+        }
+        self.real.identity().await
     }
 
     async fn start(&self, start: &Start) -> StartOutcome {

@@ -173,7 +173,7 @@ pub(crate) fn reconciler_options() -> ReconcilerOptions {
     }
 }
 
-fn full_sweep_options(lost_after: Duration) -> FullSweepOptions {
+pub(crate) fn full_sweep_options(lost_after: Duration) -> FullSweepOptions {
     FullSweepOptions {
         interval: Duration::ZERO,
         lost_after,
