@@ -2054,6 +2054,17 @@ CREATE TABLE leasehold.installation (
     CONSTRAINT installation_secret CHECK ((octet_length(secret) = 32))
 );
 
+CREATE TABLE leasehold.installation_engine (
+    id smallint DEFAULT 1 NOT NULL,
+    kind text NOT NULL,
+    namespace text NOT NULL,
+    namespace_id text NOT NULL,
+    cluster_id text NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    certain_from timestamp with time zone NOT NULL,
+    CONSTRAINT installation_engine_once CHECK ((id = 1))
+);
+
 CREATE TABLE leasehold.instance (
     id text NOT NULL,
     version text NOT NULL,
@@ -2703,6 +2714,9 @@ ALTER TABLE ONLY leasehold.execution_node
 
 ALTER TABLE ONLY leasehold.workflow_execution
     ADD CONSTRAINT execution_request_once UNIQUE (request_id);
+
+ALTER TABLE ONLY leasehold.installation_engine
+    ADD CONSTRAINT installation_engine_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY leasehold.installation
     ADD CONSTRAINT installation_pkey PRIMARY KEY (id);

@@ -112,6 +112,16 @@ CREATE TABLE installation (
     secret BLOB NOT NULL CHECK (length(secret) = 32)
 ) STRICT;
 
+CREATE TABLE installation_engine (
+    id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    kind TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    namespace_id TEXT NOT NULL,
+    cluster_id TEXT NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    certain_from INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE instance (
     id TEXT NOT NULL,
     version TEXT NOT NULL,

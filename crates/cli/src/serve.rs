@@ -15,7 +15,7 @@ use leasehold_crash_marker::CrashMarkers;
 use leasehold_engine::Engine;
 use leasehold_engine_embedded::NodeRunner;
 use leasehold_process::signals::{SignalAction, Signals};
-use leasehold_runtime::Runtime;
+use leasehold_runtime::{EngineComparison, Runtime};
 use leasehold_server::{
     DrainReport, ListenError, Server, State, StateParts, Tls, share_connections,
 };
@@ -142,6 +142,7 @@ impl RunningServer {
             &engine.engine,
         )
         .await;
+        compare_engine(&*store, &*engine.engine, &settings).await?;
         let server = Server::bind(&settings.server.listen, tls.clone()).await;
         let mut server = server.map_err(listen_failure)?;
         let mut socket = None;
@@ -227,6 +228,25 @@ async fn create_first_workspace(store: &dyn Store) -> Result<()> {
         leasehold_ops::workspace::create(store, &new, &leasehold_store::Actor::Local).await?;
     }
     Ok(())
+}
+
+/// Refuses to start if the engine is not the one that has the open executions. An engine that does not answer is compared later; until then nothing starts.
+async fn compare_engine(store: &dyn Store, engine: &dyn Engine, settings: &Settings) -> Result<()> {
+    match leasehold_runtime::compare_engine(store, engine).await {
+        Ok(EngineComparison::Same) => Ok(()),
+        Ok(EngineComparison::Other(reason)) => {
+            bail!(Failure::usage(format!(
+                "cannot start with this engine: {reason}"
+            )))
+        }
+        Err(leasehold_runtime::Error::Engine(error)) => {
+            tracing::warn!(%error, "engine not compared with the recorded one yet; nothing starts until it is");
+            Ok(())
+        }
+        Err(leasehold_runtime::Error::Store(error)) => {
+            Err(store::explain_error(error.into(), settings))
+        }
+    }
 }
 
 /// Explains why the server cannot listen.
@@ -343,6 +363,7 @@ impl Instance {
     /// Runs until a stop signal arrives, a component crashes, or a newer program has migrated the schema and this one may not use it.
     async fn run(&mut self, signals: &mut Signals, tls: Option<&Tls>) -> Result<()> {
         let mut schema_refused = pin!(self.runtime.schema_refused());
+        let mut engine_refused = pin!(self.runtime.engine_refused());
         loop {
             let order = tokio::select! {
                 order = signals.next() => order,
@@ -353,6 +374,10 @@ impl Instance {
                 reason = &mut schema_refused => {
                     tracing::error!(reason, "schema is too new for this program; stopping");
                     bail!(Failure::new(Exit::Schema, format!("stopped: {reason}")));
+                }
+                reason = &mut engine_refused => {
+                    tracing::error!(reason, "engine is not the recorded one; stopping");
+                    bail!(Failure::usage(format!("stopped: {reason}")));
                 }
                 error = node_runner_crash(&mut self.runners) => {
                     tracing::error!(error, "node runner crashed; stopping");

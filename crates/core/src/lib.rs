@@ -5,6 +5,7 @@ pub mod crash;
 pub mod cursor;
 pub mod doctor;
 pub mod duration;
+pub mod engine_identity;
 pub mod execution;
 pub mod failure;
 pub mod fair_pool;
@@ -33,6 +34,7 @@ pub mod version;
 pub mod why;
 
 pub use crash::Crashes;
+pub use engine_identity::EngineIdentity;
 pub use execution::{ExecutionEnd, ExecutionStatus};
 pub use failure::FailureReason;
 pub use ids::{AuditId, DefinitionId, ExecutionId, KeyId, RequestId, VersionId, WorkspaceId};

@@ -217,6 +217,9 @@ pub const LOCAL_CONNECTIONS_MAX: usize = 100;
 pub const END_REPORTS_PER_SECOND: u32 = 100;
 /// Reports of ended executions that one key may send at once.
 pub const END_REPORTS_BURST: u32 = 200;
-/// Shortest time between two notifications that reports of ended executions cause, in milliseconds: each costs a statement in PostgreSQL and a
-/// query of the engine's list.
+/// Shortest time between two checks of reports of ended executions, in milliseconds: each costs a statement, and may notify the reconciler.
 pub const END_REPORT_INTERVAL_MS: u64 = 100;
+/// Reports of ended executions that one check takes; more are dropped, since the reconciler polls anyway.
+pub const END_REPORTS_MAX: usize = 256;
+/// Versions that one check of reports of ended executions reads.
+pub const END_REPORT_VERSIONS_MAX: usize = 16;

@@ -28,7 +28,7 @@ pub use worker_config::{GRAPH_WORKFLOW_TYPE, GraphWorkerOptions, WORKER_PROGRAM,
 use async_trait::async_trait;
 use connection::Connection;
 use leasehold_core::graph::NodeRun;
-use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
+use leasehold_core::{EngineIdentity, ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_engine::{
     Description, EndedPage, Engine, Result, Start, StartOutcome, StartPrevented, StopAck,
@@ -69,6 +69,10 @@ impl TemporalEngine {
 impl Engine for TemporalEngine {
     fn name(&self) -> &'static str {
         "temporal"
+    }
+
+    async fn identity(&self) -> Result<EngineIdentity> {
+        self.namespace_identity().await
     }
 
     async fn start(&self, start: &Start) -> StartOutcome {

@@ -1,14 +1,17 @@
-//! Lists ended workflows, counts pollers and checks the namespace: hints and health. No slot is freed on this evidence.
+//! Lists ended workflows, counts pollers, identifies and checks the namespace: hints and health. No slot is freed on this evidence.
 
+use crate::connection::RpcError;
 use crate::grpc_codes::engine_error;
 use crate::proto::{
-    DescribeNamespaceRequest, DescribeTaskQueueRequest, ListWorkflowExecutionsRequest,
-    NamespaceState, TaskQueue, TaskQueueType, WorkflowExecutionInfo,
+    DescribeNamespaceRequest, DescribeTaskQueueRequest, GetClusterInfoRequest,
+    ListWorkflowExecutionsRequest, NamespaceInfo, NamespaceState, TaskQueue, TaskQueueType,
+    WorkflowExecutionInfo,
 };
 use crate::{TemporalEngine, WORKFLOW_ID_PREFIX};
-use leasehold_core::{Timestamp, VersionBody};
+use leasehold_core::{EngineIdentity, Timestamp, VersionBody};
 use leasehold_engine::{EndedPage, Error, Result};
 use std::time::Duration;
+use tonic::Code;
 
 /// Temporal's default maximum page size.
 const PAGE_SIZE: i32 = 1000;
@@ -59,8 +62,7 @@ impl TemporalEngine {
         Ok(answer.pollers.len())
     }
 
-    /// Checks the connection, the credentials, the namespace and the server's database with one small read.
-    pub(crate) async fn check_namespace(&self) -> Result<()> {
+    async fn describe_namespace(&self) -> Result<Option<NamespaceInfo>> {
         let request = DescribeNamespaceRequest {
             namespace: self.options.namespace.clone(),
         };
@@ -68,7 +70,41 @@ impl TemporalEngine {
             .connection
             .call(self.options.call_timeout.min(HEALTH_TIMEOUT), request);
         let answer = sent.await.map_err(|rpc_error| engine_error(&rpc_error))?;
-        match answer.namespace_info.map(|namespace| namespace.state()) {
+        Ok(answer.namespace_info)
+    }
+
+    /// Returns the ids of the namespace and the cluster.
+    pub(crate) async fn namespace_identity(&self) -> Result<EngineIdentity> {
+        let namespace = self.describe_namespace().await?.unwrap_or_default();
+        if namespace.id.is_empty() {
+            let namespace = &self.options.namespace;
+            let error = format!("the description of namespace {namespace} has no id");
+            return Err(Error::Failed(error));
+        }
+        let timeout = self.options.call_timeout.min(HEALTH_TIMEOUT);
+        let sent = self.connection.call(timeout, GetClusterInfoRequest {});
+        let cluster_id = match sent.await {
+            Ok(cluster) => cluster.cluster_id,
+            // A key for one namespace may not read about the cluster; the id of the namespace decides.
+            Err(RpcError::Status(status))
+                if matches!(status.code(), Code::PermissionDenied | Code::Unimplemented) =>
+            {
+                String::new()
+            }
+            Err(rpc_error) => return Err(engine_error(&rpc_error)),
+        };
+        Ok(EngineIdentity {
+            kind: "temporal".to_owned(),
+            namespace: self.options.namespace.clone(),
+            namespace_id: namespace.id,
+            cluster_id,
+        })
+    }
+
+    /// Checks the connection, the credentials, the namespace and the server's database with one small read.
+    pub(crate) async fn check_namespace(&self) -> Result<()> {
+        let namespace = self.describe_namespace().await?;
+        match namespace.map(|namespace| namespace.state()) {
             Some(NamespaceState::Registered) => Ok(()),
             state => Err(Error::Unavailable(format!(
                 "namespace {} does not accept starts: state {state:?}",

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::start::{Start, StartOutcome, StartPrevented};
 use async_trait::async_trait;
 use leasehold_core::graph::{Machine, NodeRun};
-use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
+use leasehold_core::{EngineIdentity, ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use std::collections::HashMap;
 
 /// A workflow engine. Every implementation bounds the duration of its calls itself.
@@ -13,6 +13,11 @@ use std::collections::HashMap;
 pub trait Engine: Send + Sync + 'static {
     /// Returns the engine's name: `temporal` or `embedded`.
     fn name(&self) -> &'static str;
+
+    /// Returns what tells its executions from those of another engine. This default is for an engine that keeps its executions in the store.
+    async fn identity(&self) -> Result<EngineIdentity> {
+        Ok(EngineIdentity::of_kind(self.name()))
+    }
 
     /// Starts an execution. Idempotent: repeated calls for one execution start it once.
     async fn start(&self, start: &Start) -> StartOutcome;

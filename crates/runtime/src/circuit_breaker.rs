@@ -22,6 +22,8 @@ pub struct CircuitBreaker {
     healthy: AtomicBool,
     dispatcher: Notify,
     prober: Notify,
+    /// Whether starts wait until the engine is known to be the recorded one.
+    is_held: AtomicBool,
 }
 
 /// A start that is claimed and not yet resolved. The breaker counts it as under way until this is dropped.
@@ -46,11 +48,15 @@ impl CircuitBreaker {
             healthy: AtomicBool::new(true),
             dispatcher: Notify::new(),
             prober: Notify::new(),
+            is_held: AtomicBool::new(false),
         }
     }
 
-    /// Returns how many starts may be in flight; 0 while the breaker is open.
+    /// Returns how many starts may be in flight; 0 while the breaker is open or held.
     pub fn allowance(&self) -> usize {
+        if self.is_held.load(Ordering::Acquire) {
+            return 0;
+        }
         self.breaker().allowance() as usize
     }
 
@@ -128,6 +134,18 @@ impl CircuitBreaker {
                 }
                 is_first
             }
+        }
+    }
+
+    /// Holds all starts, whatever the breaker's state.
+    pub(crate) fn hold(&self) {
+        self.is_held.store(true, Ordering::Release);
+    }
+
+    /// Lets starts pass as the breaker's state allows.
+    pub(crate) fn release(&self) {
+        if self.is_held.swap(false, Ordering::AcqRel) {
+            self.dispatcher.notify_one();
         }
     }
 
@@ -236,6 +254,17 @@ mod tests {
             breaker.record_health(Ok(()));
         }
         assert_eq!(delays, [1, 2, 4, 8, 8, 8]);
+    }
+
+    #[test]
+    fn held_breaker_allows_no_start() {
+        let breaker = CircuitBreaker::new(BreakerSettings::default());
+        let full = breaker.allowance();
+        breaker.hold();
+        breaker.record_health(Ok(()));
+        assert_eq!(breaker.allowance(), 0);
+        breaker.release();
+        assert_eq!(breaker.allowance(), full);
     }
 
     #[test]

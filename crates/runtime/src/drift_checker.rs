@@ -1,6 +1,7 @@
 //! Compares slots, executions, requests and the records derived from them, over and over. Repairs what is safe to repair and logs the rest as
 //! errors. The comparison with the engine is the full sweep's.
 
+use crate::engine_identity::{LostScope, lost_scope};
 use crate::error::{Error, Result};
 use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
@@ -120,7 +121,13 @@ impl DriftChecker {
                     .unknown
                     .insert(execution, before.unwrap_or_else(Instant::now));
                 let lost = before.is_some_and(|since| since.elapsed() >= self.options.lost_after);
-                lost.then_some(ExecutionEnd::Lost)
+                // Another engine says nothing about it.
+                let is_lost = lost
+                    && !matches!(
+                        lost_scope(&*self.store, &**engine).await?,
+                        LostScope::Nothing
+                    );
+                is_lost.then_some(ExecutionEnd::Lost)
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use futures::StreamExt;
-use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp};
+use leasehold_core::{ExecutionEnd, ExecutionId, RequestId, Timestamp};
 use leasehold_engine::{Description, Engine, Error};
 use leasehold_store::Store;
 use leasehold_store::execution::{Execution, ExecutionFinish, ExecutionFinished};
@@ -31,8 +31,10 @@ pub(crate) struct CheckOutcome {
     pub(crate) ended: Vec<ExecutionId>,
     /// When each ended by the engine's clock, where the engine reported it.
     pub(crate) ended_at: HashMap<ExecutionId, Timestamp>,
-    /// How many the engine knew, ended or not.
-    pub(crate) known: usize,
+    /// When the first of those that the engine knew, ended or not, was admitted.
+    pub(crate) known_from: Option<Timestamp>,
+    /// The requests of those that are open in the engine.
+    pub(crate) open: Vec<RequestId>,
     /// Unknown to the engine.
     pub(crate) missing: Vec<Execution>,
     /// The error if the engine did not answer for some.
@@ -51,6 +53,11 @@ pub(crate) struct EndsWritten {
 }
 
 impl CheckOutcome {
+    fn knows(&mut self, execution: &Execution) {
+        let first = self.known_from.get_or_insert(execution.started_at);
+        *first = execution.started_at.min(*first);
+    }
+
     fn add(&mut self, written: EndsWritten) {
         self.ended.extend(written.ended);
         self.busy.extend(written.busy);
@@ -82,7 +89,7 @@ impl ExecutionChecker {
             };
             match answer {
                 Ok(Description::Ended { end, error, at }) => {
-                    outcome.known += 1;
+                    outcome.knows(&execution);
                     outcome.ended_at.extend(at.map(|at| (execution.id, at)));
                     ends.push(ExecutionFinish {
                         execution: execution.id,
@@ -90,7 +97,10 @@ impl ExecutionChecker {
                         error,
                     });
                 }
-                Ok(Description::Open) => outcome.known += 1,
+                Ok(Description::Open) => {
+                    outcome.knows(&execution);
+                    outcome.open.push(execution.request);
+                }
                 Ok(Description::NotFound) => outcome.missing.push(execution),
                 // One unusable answer must not block the others; the full sweep asks again.
                 Err(Error::Failed(error)) => {

@@ -1,15 +1,17 @@
 //! Describes every open execution in the engine, slowly and over and over: the safety net behind the reconciler.
 
 use crate::drift_checker::first_ids;
+use crate::engine_identity::{LostScope, lost_scope};
 use crate::error::{Error, Result};
 use crate::execution_checker::{CheckOutcome, ExecutionChecker};
 use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
-use leasehold_core::{ExecutionEnd, ExecutionId, RequestStatus};
+use leasehold_core::{ExecutionEnd, ExecutionId, RequestId, RequestStatus, Timestamp};
 use leasehold_engine::Engine;
 use leasehold_service::{Next, Service};
 use leasehold_store::drift::DriftKind;
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish};
+use leasehold_store::notification::Notification;
 use leasehold_store::{EpochId, Page, Store};
 use leasehold_telemetry::Telemetry;
 use std::collections::HashMap;
@@ -30,8 +32,8 @@ pub struct FullSweepOptions {
     pub concurrency: usize,
     /// How long the engine must not know a dispatched execution before the execution counts as lost.
     pub lost_after: Duration,
-    /// The most executions to fail as lost after a pass in which the engine knew none: more than that looks like the wrong
-    /// engine or namespace.
+    /// The most executions to fail as lost after a pass in which the engine knew none, or none of those that an unrecorded engine may have started: more
+    /// than that looks like the wrong engine or namespace.
     pub lost_at_most: usize,
     /// How late the end of an execution may be noticed before it counts as drift.
     pub ended_grace: Duration,
@@ -72,8 +74,8 @@ struct SweepState {
     next_pass: Option<Instant>,
     /// How many passes are complete.
     pass: u64,
-    /// Whether the engine knew any execution of this pass.
-    knew_any: bool,
+    /// When the first execution of this pass that the engine knew was admitted.
+    known_from: Option<Timestamp>,
     /// Executions that are DISPATCHED in the store and unknown to the engine.
     missing: HashMap<ExecutionId, Missing>,
     /// How many missing executions were last logged.
@@ -81,6 +83,8 @@ struct SweepState {
 }
 
 struct Missing {
+    /// When it was admitted.
+    admitted_at: Timestamp,
     since: Instant,
     first_pass: u64,
     /// The last pass in which it was missing.
@@ -128,6 +132,7 @@ impl FullSweep {
             }
             let pass = state.pass;
             let seen = state.missing.entry(execution.id).or_insert(Missing {
+                admitted_at: execution.started_at,
                 since: now,
                 first_pass: pass,
                 pass,
@@ -179,29 +184,62 @@ impl FullSweep {
         Ok(())
     }
 
+    /// Has the cancel requests of open executions delivered again: a workflow that continued as new may not have passed one on to its new run. The
+    /// engine ignores a repetition within a run.
+    async fn repeat_cancels(&self, open: &[RequestId]) -> Result<()> {
+        let store = &self.checker.store;
+        if !open.is_empty() && store.request_cancel_repeat(open).await? > 0 {
+            store.notify(Notification::Cancel).await?;
+        }
+        Ok(())
+    }
+
     /// Fails executions that were missing for long enough, at the end of a pass.
     async fn fail_lost(&self, state: &mut SweepState) -> Result<()> {
         let pass = state.pass;
         // An execution that was not missing in this pass has ended or reappeared. A pass may take long, so the pass decides, not a clock.
         state.missing.retain(|_, missing| missing.pass == pass);
-        let lost: Vec<ExecutionId> = state
-            .missing
-            .iter()
-            .filter(|(_, missing)| {
-                missing.first_pass != pass && missing.since.elapsed() >= self.options.lost_after
-            })
-            .map(|(id, _)| *id)
-            .collect();
-        if !state.knew_any && lost.len() > self.options.lost_at_most {
-            tracing::error!(
-                missing = lost.len(),
-                "engine knows none of the open executions; wrong engine or namespace? \
-                none failed as lost (sweep.lost_at_most)"
-            );
+        let is_due = |missing: &Missing| {
+            missing.first_pass != pass && missing.since.elapsed() >= self.options.lost_after
+        };
+        if !state.missing.values().any(is_due) {
             return Ok(());
         }
-        let ends = lost.iter().map(|id| ExecutionFinish {
-            execution: *id,
+        let scope = lost_scope(&*self.checker.store, &*self.checker.engine).await?;
+        let certain_from = match scope {
+            LostScope::From(certain_from) => certain_from,
+            LostScope::Uncertain => Timestamp::MAX,
+            LostScope::Nothing => {
+                let missing = state.missing.len();
+                tracing::error!(
+                    missing,
+                    "engine is not the recorded one; no execution failed as lost"
+                );
+                return Ok(());
+            }
+        };
+        let due = state.missing.iter().filter(|(_, missing)| is_due(missing));
+        let (certain, uncertain): (Vec<_>, Vec<_>) =
+            due.partition(|(_, missing)| missing.admitted_at >= certain_from);
+        // New starts prove nothing about executions that another engine may have started.
+        let knew_uncertain = state.known_from.is_some_and(|from| from < certain_from);
+        let mut lost = Vec::new();
+        for (group, knew_any) in [
+            (certain, state.known_from.is_some()),
+            (uncertain, knew_uncertain),
+        ] {
+            if !knew_any && group.len() > self.options.lost_at_most {
+                tracing::error!(
+                    missing = group.len(),
+                    "engine knows none of the open executions; wrong engine or namespace? \
+                    none failed as lost (sweep.lost_at_most)"
+                );
+                continue;
+            }
+            lost.extend(group.into_iter().map(|(id, _)| *id));
+        }
+        let ends = lost.into_iter().map(|execution| ExecutionFinish {
+            execution,
             end: ExecutionEnd::Lost,
             error: Some("the engine no longer knows the execution".to_owned()),
         });
@@ -256,7 +294,7 @@ impl Service for FullSweep {
             self.report_missing(&mut state);
             state.after = None;
             state.pass += 1;
-            state.knew_any = false;
+            state.known_from = None;
             state.next_pass = Some(Instant::now() + self.options.interval);
             return Ok(Next::Now);
         };
@@ -267,10 +305,11 @@ impl Service for FullSweep {
         // The next page is swept even if this one fails, so that one bad execution does not block the others.
         state.after = Some(next);
         let mut outcome = self.checker.check(page).await?;
-        state.knew_any |= outcome.known > 0;
+        state.known_from = state.known_from.into_iter().chain(outcome.known_from).min();
         self.record_missing(&mut state, std::mem::take(&mut outcome.missing))
             .await?;
         self.report_late_ends(&outcome).await?;
+        self.repeat_cancels(&outcome.open).await?;
         if let Some(error) = outcome.error {
             return Err(error.into());
         }

@@ -18,6 +18,9 @@ use tokio::sync::Mutex;
 const LOCK: &str = "followEndedExecutions";
 /// Pages read in one round; the full sweep finds what lies beyond.
 const PAGES: usize = 200;
+/// The shortest time from the end of a round to one that a notification starts; a round as long as the last is added. So reports of ended
+/// executions, however many, keep the engine's list busy at most half of the time.
+const WOKEN_PAUSE: Duration = Duration::from_millis(200);
 
 /// How the reconciler reads the engine's list of closed executions.
 #[derive(Clone, Debug)]
@@ -72,6 +75,20 @@ struct Cursor {
     busy: HashSet<ExecutionId>,
 }
 
+impl Cursor {
+    /// Returns how far a round that begins now reads back. A wide round forgets old ends first: a round that fails must neither keep them, nor make the
+    /// next one wide too. What it did not read is within reach of the next wide rounds.
+    fn begin_round(&mut self, options: &ReconcilerOptions) -> Duration {
+        if self.wide_at.elapsed() < options.wide_interval {
+            return options.overlap;
+        }
+        self.wide_at = Instant::now();
+        let keep = options.wide_overlap * 2;
+        self.done.retain(|_, at| at.elapsed() < keep);
+        options.wide_overlap
+    }
+}
+
 impl Reconciler {
     /// Creates a reconciler that writes as `owner`.
     pub fn new(
@@ -111,13 +128,7 @@ impl Reconciler {
 
     /// Reads the list once from the cursor and finishes what ended.
     async fn poll(&self, cursor: &mut Cursor) -> Result<()> {
-        let is_wide = cursor.wide_at.elapsed() >= self.options.wide_interval;
-        let overlap = if is_wide {
-            self.options.wide_overlap
-        } else {
-            self.options.overlap
-        };
-        let since = minus(cursor.newest, overlap);
+        let since = minus(cursor.newest, cursor.begin_round(&self.options));
         let mut newest = cursor.newest;
         let mut page = None;
         let locked: Vec<ExecutionId> = cursor.busy.iter().copied().collect();
@@ -146,11 +157,6 @@ impl Reconciler {
             return Err(error.into());
         }
         cursor.newest = newest;
-        if is_wide {
-            cursor.wide_at = Instant::now();
-            let keep = self.options.wide_overlap * 2;
-            cursor.done.retain(|_, at| at.elapsed() < keep);
-        }
         Ok(())
     }
 
@@ -208,6 +214,10 @@ impl Service for Reconciler {
             .store
             .notification_wait(Notification::Ended)
             .await;
+    }
+
+    fn woken_pause(&self, round: Duration) -> Duration {
+        WOKEN_PAUSE + round
     }
 
     async fn stopped(&self) {

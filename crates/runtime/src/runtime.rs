@@ -4,6 +4,7 @@ use crate::canceller::{Canceller, CancellerOptions};
 use crate::circuit_breaker::CircuitBreaker;
 use crate::dispatcher::{Dispatcher, DispatcherOptions};
 use crate::drift_checker::{DriftChecker, DriftCheckerOptions};
+use crate::engine_identity::EngineChecker;
 use crate::event_folder::EventFolder;
 use crate::full_sweep::{FullSweep, FullSweepOptions};
 use crate::heartbeat::{HeartbeatOptions, HeartbeatService};
@@ -85,6 +86,7 @@ pub struct Runtime {
     metrics: Arc<Metrics>,
     circuit_breaker: Arc<CircuitBreaker>,
     schema_refusal: watch::Receiver<Option<String>>,
+    engine_refusal: watch::Sender<Option<String>>,
 }
 
 impl Runtime {
@@ -106,6 +108,7 @@ impl Runtime {
             metrics: options.telemetry.metrics.clone(),
             circuit_breaker: Arc::new(CircuitBreaker::new(breaker)),
             schema_refusal: heartbeat.schema_refusal(),
+            engine_refusal: watch::Sender::new(None),
         };
         let recoverer = RecovererOptions {
             lease: options.dispatcher.claim_lease,
@@ -146,6 +149,12 @@ impl Runtime {
     ) {
         let owner = &options.dispatcher.owner.clone();
         let breaker = self.circuit_breaker.clone();
+        self.spawn(EngineChecker::new(
+            store.clone(),
+            engine.clone(),
+            breaker.clone(),
+            self.engine_refusal.clone(),
+        ));
         self.spawn(Prober::new(engine.clone(), breaker.clone(), options.prober));
         self.spawn(Reconciler::new(
             store.clone(),
@@ -196,15 +205,13 @@ impl Runtime {
     /// Waits until this program may no longer use the store, because a newer one has migrated its schema, and returns why and what to do. The
     /// caller must then stop the instance.
     pub fn schema_refused(&self) -> impl Future<Output = String> + Send + use<> {
-        let mut refusal = self.schema_refusal.clone();
-        async move {
-            let reported = refusal.wait_for(Option::is_some).await;
-            match reported.ok().and_then(|reason| reason.clone()) {
-                Some(reason) => reason,
-                // The service has ended without a report.
-                None => std::future::pending().await,
-            }
-        }
+        reported(self.schema_refusal.clone())
+    }
+
+    /// Waits until the engine is found to be another than the one that has the open executions, and returns what differs and what to do. The caller must
+    /// then stop the instance.
+    pub fn engine_refused(&self) -> impl Future<Output = String> + Send + use<> {
+        reported(self.engine_refusal.subscribe())
     }
 
     /// Waits until a service ends without having been stopped, and returns the reason. Only a panic outside its rounds ends a service.
@@ -219,5 +226,15 @@ impl Runtime {
     pub async fn stop(mut self) {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Waits for a reason to stop.
+async fn reported(mut refusal: watch::Receiver<Option<String>>) -> String {
+    let reported = refusal.wait_for(Option::is_some).await;
+    match reported.ok().and_then(|reason| reason.clone()) {
+        Some(reason) => reason,
+        // The service has ended without a report.
+        None => std::future::pending().await,
     }
 }

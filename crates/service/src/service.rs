@@ -4,7 +4,7 @@ use crate::failure_streak::FailureStreak;
 use crate::panic::catch_panic;
 use async_trait::async_trait;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// When the next round starts.
@@ -33,6 +33,12 @@ pub trait Service: Send + Sync + 'static {
         std::future::pending().await
     }
 
+    /// Returns how long after a round that took this long a notification may start the next one. A service whose notifications come from outside
+    /// bounds its load with it.
+    fn woken_pause(&self, _round: Duration) -> Duration {
+        Duration::ZERO
+    }
+
     /// Releases locks and other resources; called once, after the last round.
     async fn stopped(&self) {}
 }
@@ -41,6 +47,7 @@ pub trait Service: Send + Sync + 'static {
 pub async fn run(service: &impl Service, stop: &CancellationToken, panicked: impl Fn()) {
     let mut failures = FailureStreak::of(service.name());
     while !stop.is_cancelled() {
+        let begun = Instant::now();
         let round = tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -61,10 +68,16 @@ pub async fn run(service: &impl Service, stop: &CancellationToken, panicked: imp
                 (failures.failed(&panic), false)
             }
         };
+        let ended = Instant::now();
+        let may_begin = ended + service.woken_pause(ended - begun);
+        let woken = async {
+            service.woken().await;
+            sleep_until(may_begin).await;
+        };
         tokio::select! {
             () = stop.cancelled() => break,
             () = sleep(wait) => {}
-            () = service.woken(), if may_wake => {}
+            () = woken, if may_wake => {}
         }
     }
     service.stopped().await;
@@ -116,5 +129,82 @@ mod tests {
         run(&service, &service.stop, count).await;
         assert_eq!(service.rounds.into_inner(), 3);
         assert_eq!(panics.into_inner(), 1);
+    }
+}
+
+#[cfg(test)]
+mod woken_tests {
+    use super::*;
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use tokio::time::{advance, timeout};
+
+    const ROUND: Duration = Duration::from_millis(30);
+    const PAUSE: Duration = Duration::from_millis(200);
+    const INTERVAL: Duration = Duration::from_secs(1);
+
+    /// Records when its rounds begin.
+    struct TestService {
+        is_woken: bool,
+        rounds: Mutex<Vec<Instant>>,
+    }
+
+    #[async_trait]
+    impl Service for TestService {
+        type Error = Infallible;
+
+        fn name(&self) -> &'static str {
+            "test"
+        }
+
+        async fn run_once(&self) -> Result<Next, Infallible> {
+            self.rounds.lock().unwrap().push(Instant::now());
+            advance(ROUND).await;
+            Ok(Next::After(INTERVAL))
+        }
+
+        async fn woken(&self) {
+            if !self.is_woken {
+                std::future::pending().await
+            }
+        }
+
+        fn woken_pause(&self, round: Duration) -> Duration {
+            PAUSE + round
+        }
+    }
+
+    /// Returns the times between the rounds of ten seconds.
+    async fn gaps(is_woken: bool) -> Vec<Duration> {
+        let service = TestService {
+            is_woken,
+            rounds: Mutex::default(),
+        };
+        let stop = CancellationToken::new();
+        let _elapsed = timeout(Duration::from_secs(10), run(&service, &stop, || {})).await;
+        let rounds = service.rounds.into_inner().unwrap();
+        rounds.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn woken_rounds_are_apart_by_the_pause() {
+        let gaps = gaps(true).await;
+        // The round, the pause, and the round's length again; timers count whole milliseconds.
+        let expected = ROUND + PAUSE + ROUND;
+        assert!(gaps.len() > 30, "{gaps:?}");
+        for gap in gaps {
+            let late = gap.saturating_sub(expected);
+            assert!(
+                gap >= expected && late < Duration::from_millis(5),
+                "{gap:?}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn round_without_notification_starts_after_the_interval() {
+        let gaps = gaps(false).await;
+        assert!(!gaps.is_empty());
+        assert!(gaps.iter().all(|gap| *gap >= INTERVAL), "{gaps:?}");
     }
 }

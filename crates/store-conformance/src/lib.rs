@@ -50,6 +50,7 @@ pub mod graph_expire;
 pub mod graph_nodes;
 pub mod graph_start;
 pub mod graph_stop;
+pub mod installation_engine;
 pub mod installation_secret;
 pub mod instance;
 pub mod isolation;

@@ -165,14 +165,50 @@ pub async fn cancel_requests_are_listed_until_acknowledged(f: Fixture) {
     f.cancel(t.workspace, older.id).await;
     assert_eq!(
         listed(&f, 10).await,
-        both[1..],
-        "the same cancel request again"
+        both,
+        "a repeated cancel request keeps its place and is listed again"
     );
+    ok(f.store.request_cancel_ack(&both[..1]).await);
+    assert_eq!(listed(&f, 10).await, both[1..]);
     let not_requested = [cancel_request(&never, false)];
     ok(f.store.request_cancel_ack(&not_requested).await);
     f.cancel(t.workspace, never.id).await;
     assert_eq!(listed(&f, 10).await, [both[1], not_requested[0]]);
     ok(f.store.request_cancel_ack(&[]).await);
+}
+
+/// An acknowledged cancel request of a running request is listed again on demand; no other request is touched.
+pub async fn acknowledged_cancel_request_is_repeated(f: Fixture) {
+    let t = f.workspace(10).await;
+    let (running, other, never) = (
+        f.enqueue_running(&t).await,
+        f.enqueue_running(&t).await,
+        f.enqueue_running(&t).await,
+    );
+    let ended = f.enqueue_running(&t).await;
+    let kept = f.enqueue_unknown(&t).await;
+    for request in [&running, &other, &ended, &kept] {
+        f.cancel(t.workspace, request.id).await;
+        f.advance(1);
+    }
+    let open = listed(&f, 10).await;
+    assert_eq!(open.len(), 3);
+    ok(f.store.request_cancel_ack(&open).await);
+    f.finish(ended.execution, ExecutionEnd::Cancelled).await;
+    let before = f.dump().await;
+    let requests = [never.id, kept.id, ended.id, fresh_id()];
+    assert_eq!(ok(f.store.request_cancel_repeat(&requests).await), 0);
+    assert_eq!(ok(f.store.request_cancel_repeat(&[]).await), 0);
+    assert_eq!(listed(&f, 10).await, []);
+    let requests = [never.id, running.id, running.id];
+    assert_eq!(ok(f.store.request_cancel_repeat(&requests).await), 1);
+    assert_eq!(listed(&f, 10).await, [cancel_request(&running, false)]);
+    assert_eq!(
+        ok(f.store.request_cancel_repeat(&requests).await),
+        0,
+        "it is listed already"
+    );
+    assert_eq!(f.dump().await, before);
 }
 
 /// A later forced cancel request is listed again; a weaker one changes nothing.

@@ -98,6 +98,7 @@ fn sqlite_file_missing_and_healthy() {
         "file",
         "drift",
         "engine",
+        "recorded engine",
         "waiting",
     ] {
         assert!(found.contains_key(check), "{check}: {found:?}");

@@ -33,7 +33,7 @@ const LEASE_MS: u64 = 3_600_000;
 pub(crate) type Kind = (&'static str, &'static str);
 
 /// Every table. A test checks that none is missing.
-pub(crate) const KINDS: [Kind; 34] = [
+pub(crate) const KINDS: [Kind; 35] = [
     ("workflow_execution_queue", "workspace_id = '{workspace}'"),
     ("workflow_execution", "workspace_id = '{workspace}'"),
     ("request_event", "workspace_id = '{workspace}'"),
@@ -64,6 +64,7 @@ pub(crate) const KINDS: [Kind; 34] = [
     ("api_key", "workspace_id = '{workspace}'"),
     ("audit_entry", "true"),
     ("installation", "true"),
+    ("installation_engine", "true"),
     ("request_fold", "true"),
     ("event_partition", "true"),
     ("epoch", "true"),

@@ -194,3 +194,53 @@ async fn missing_namespace_is_waited_for() {
     assert!(namespace.knows(request.execution.unwrap()));
     program::stop(&mut serve);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn start_in_another_namespace_is_refused_with_open_executions() {
+    let database = database::fresh().await;
+    let (first, second) = (Namespace::fresh(), Namespace::fresh());
+    let program = |namespace: &Namespace<'_>| {
+        Program::new(database.url(), namespace.address(), &namespace.name)
+    };
+    let mut serve = program(&first).start();
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let id = workspace.enqueue(json!({"do": "wait"})).await;
+    let open = workspace.dispatched(id).await.execution.unwrap();
+    program::stop(&mut serve);
+    let line = error_line(&program(&second));
+    for named in [
+        "cannot start with this engine",
+        &format!("namespace {} with id", first.name),
+        &format!("namespace {} with id", second.name),
+        "start with the settings of the recorded engine",
+    ] {
+        assert!(line.contains(named), "{line:?} does not contain {named:?}");
+    }
+    let mut serve = program(&first).start();
+    assert!(first.knows(open) && !second.knows(open));
+    let again = workspace.enqueue(json!({"do": "wait"})).await;
+    workspace.dispatched(again).await;
+    assert_eq!(workspace.dispatched(id).await.execution, Some(open));
+    program::stop(&mut serve);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_installation_adopts_a_new_namespace() {
+    let database = database::fresh().await;
+    let (first, second) = (Namespace::fresh(), Namespace::fresh());
+    let program = |namespace: &Namespace<'_>| {
+        Program::new(database.url(), namespace.address(), &namespace.name)
+    };
+    let mut serve = program(&first).start();
+    program::stop(&mut serve);
+    let mut serve = program(&second).start();
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let id = workspace.enqueue(json!({"do": "wait"})).await;
+    let open = workspace.dispatched(id).await.execution.unwrap();
+    assert!(second.knows(open));
+    program::stop(&mut serve);
+    let log = serve.log();
+    assert!(log.contains("engine replaced"), "{log}");
+    let line = error_line(&program(&first));
+    assert!(line.contains("cannot start with this engine"), "{line}");
+}

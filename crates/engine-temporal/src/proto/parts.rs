@@ -99,6 +99,8 @@ pub(crate) struct PollerInfo {}
 pub(crate) struct NamespaceInfo {
     #[prost(enumeration = "NamespaceState", tag = "2")]
     pub(crate) state: i32,
+    #[prost(string, tag = "6")]
+    pub(crate) id: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

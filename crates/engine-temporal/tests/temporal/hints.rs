@@ -1,9 +1,10 @@
 //! Recently ended workflows, pollers, and health.
 
 use crate::worker::Worker;
-use crate::{WAIT_TIMEOUT, bound_to, engine, order};
+use crate::{WAIT_TIMEOUT, bound_to, engine, options, order};
 use leasehold_core::{ExecutionId, Timestamp, VersionBody};
 use leasehold_engine::Engine;
+use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_testkit::{TestTemporal, eventually};
 use std::collections::HashSet;
 use uuid::Uuid;
@@ -89,4 +90,28 @@ async fn pollers_are_counted() {
 async fn running_server_is_healthy() {
     assert_eq!(engine().health().await, Ok(()));
     assert_eq!(engine().name(), "temporal");
+}
+
+#[tokio::test]
+async fn namespaces_of_one_cluster_have_their_own_identity() {
+    let server = TestTemporal::shared();
+    let in_namespace = |namespace: &str| {
+        TemporalEngine::new(TemporalOptions {
+            namespace: namespace.to_owned(),
+            ..options()
+        })
+        .unwrap()
+    };
+    let name = server.fresh_namespace();
+    let (default, other) = (in_namespace("default"), in_namespace(&name));
+    let (default, again) = (default.identity().await, default.identity().await);
+    assert_eq!(default, again);
+    let (default, other) = (default.unwrap(), other.identity().await.unwrap());
+    assert_eq!(
+        (&*default.namespace, &*other.namespace),
+        ("default", &*name)
+    );
+    assert!(!default.cluster_id.is_empty());
+    assert_eq!(default.cluster_id, other.cluster_id);
+    assert!(!default.has_same_executions(&other));
 }

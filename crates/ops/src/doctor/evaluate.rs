@@ -1,7 +1,7 @@
 //! Evaluates facts about an installation: passed, warning or problem, and what to do. Pure; every threshold is a named constant.
 
-use leasehold_core::Timestamp;
 use leasehold_core::doctor::{Finding, Verdict};
+use leasehold_core::{EngineIdentity, Timestamp};
 use leasehold_store::drift::Drift;
 use leasehold_store::instance::Instance;
 use leasehold_store::lock::LockState;
@@ -24,6 +24,8 @@ const DEAD_WARNING: u64 = 1_000;
 const DRIFTS_NAMED: usize = 10;
 /// The named lock of the dispatcher.
 const DISPATCH_LOCK: &str = "processExecutionQueue";
+/// The check of the recorded engine.
+pub(super) const RECORDED_ENGINE: &str = "recorded engine";
 
 /// Creates the finding of a passed check.
 pub(crate) fn passed(check: &'static str, says: impl Into<String>) -> Finding {
@@ -265,6 +267,25 @@ pub(super) fn waiting(pending: u64, oldest: &Oldest) -> Finding {
     )
 }
 
+/// Compares the recorded engine with the present one, if that answered.
+pub(super) fn recorded_engine(
+    recorded: Option<&EngineIdentity>,
+    present: Option<&EngineIdentity>,
+) -> Finding {
+    match (recorded, present) {
+        (None, _) => passed(
+            RECORDED_ENGINE,
+            "none yet; the first start that reaches the engine records it",
+        ),
+        (Some(recorded), Some(present)) if !recorded.has_same_executions(present) => problem(
+            RECORDED_ENGINE,
+            format!("the store has executions of {recorded}, but the settings lead to {present}"),
+            "correct temporal.address and temporal.namespace; a server with these settings starts only while no execution is open",
+        ),
+        (Some(recorded), _) => passed(RECORDED_ENGINE, recorded.to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -420,5 +441,19 @@ mod tests {
         }
         assert_eq!(dead_letters(1_000).verdict, Verdict::Ok);
         assert_eq!(dead_letters(1_001).verdict, Verdict::Warning);
+    }
+
+    #[test]
+    fn engine_with_other_executions_is_a_problem() {
+        let recorded = EngineIdentity::of_kind("embedded");
+        let other = EngineIdentity {
+            namespace_id: "1".to_owned(),
+            ..EngineIdentity::of_kind("temporal")
+        };
+        let verdict = |recorded, present| recorded_engine(recorded, present).verdict;
+        assert_eq!(verdict(None, Some(&other)), Verdict::Ok);
+        assert_eq!(verdict(Some(&recorded), None), Verdict::Ok);
+        assert_eq!(verdict(Some(&recorded), Some(&recorded)), Verdict::Ok);
+        assert_eq!(verdict(Some(&recorded), Some(&other)), Verdict::Problem);
     }
 }

@@ -3,7 +3,7 @@
 mod database;
 mod evaluate;
 
-use evaluate::{passed, problem};
+use evaluate::{RECORDED_ENGINE, passed, problem};
 use leasehold_core::Timestamp;
 use leasehold_core::doctor::Finding;
 use leasehold_engine::Engine;
@@ -39,6 +39,9 @@ pub async fn examine(
     }
     if let Some(engine) = engine {
         findings.push(check_engine(engine).await);
+    }
+    if is_current {
+        findings.push(check_recorded_engine(store, engine).await);
     }
     findings
 }
@@ -125,4 +128,22 @@ async fn check_engine(engine: &dyn Engine) -> Finding {
             "check whether it is overloaded, and check temporal.address",
         ),
     }
+}
+
+/// Compares the engine with the recorded one.
+async fn check_recorded_engine(store: &dyn Store, engine: Option<&dyn Engine>) -> Finding {
+    let recorded = match store.engine_recorded().await {
+        Ok(recorded) => recorded.map(|recorded| recorded.identity),
+        Err(error) => {
+            let todo = "run doctor again; if the error persists, see the server's log";
+            return problem(RECORDED_ENGINE, format!("check failed: {error}"), todo);
+        }
+    };
+    let present = match engine {
+        Some(engine) => tokio::time::timeout(ENGINE_TIMEOUT, engine.identity()).await,
+        None => return evaluate::recorded_engine(recorded.as_ref(), None),
+    };
+    // The check of the engine reports one that does not answer.
+    let present = present.ok().and_then(std::result::Result::ok);
+    evaluate::recorded_engine(recorded.as_ref(), present.as_ref())
 }

@@ -8,11 +8,13 @@ use leasehold_engine::{Description, Engine, StartOutcome};
 use leasehold_runtime::Reconciler;
 use leasehold_store::request::Cancelled;
 use leasehold_testbed::{BackendKind, TestWorkspace};
+use std::time::Duration;
 
 scenarios! {
     both: cancel_is_delivered_once_and_force_terminates, cancel_of_a_claimed_request_is_delivered_after_its_start,
         workflow_accepts_its_cancellation, cancelled_unknown_start_is_started_and_terminated,
-        cancelled_start_that_never_arrived_is_started_and_terminated, cancel_on_a_task_queue_without_workers;
+        cancelled_start_that_never_arrived_is_started_and_terminated, cancel_on_a_task_queue_without_workers,
+        cancel_is_repeated_after_continue_as_new;
 }
 
 /// Reconciles until the request failed as cancelled and its slot is free.
@@ -165,4 +167,36 @@ async fn cancel_on_a_task_queue_without_workers(on: BackendKind) {
     assert_cancelled(&env, &reconciler, &workspace, id).await;
     let left = env.store.request_cancel_list(10).await.unwrap();
     assert_eq!(left, []);
+}
+
+async fn cancel_is_repeated_after_continue_as_new(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    cycle(&env.dispatcher()).await;
+    let workflow = format!("execution-{}", env.execution(&workspace, id).await);
+    let canceller = env.canceller();
+    env.cancel(&workspace, id, false).await;
+    round(&canceller).await;
+    assert!(env.temporal.is_cancel_requested(&workflow).await);
+    // The workflow ignores the request, and so does its next run.
+    let full_sweep = env.full_sweep(Duration::from_secs(60));
+    for _ in 0..2 {
+        env.temporal.continue_next().await;
+        round(&canceller).await;
+        assert!(!env.temporal.is_cancel_requested(&workflow).await);
+        until("the sweep has it sent again", async || {
+            round(&full_sweep).await;
+            round(&canceller).await;
+            env.temporal.is_cancel_requested(&workflow).await
+        })
+        .await;
+    }
+    // A caller repeats it, without waiting for the sweep.
+    env.temporal.continue_next().await;
+    env.cancel(&workspace, id, false).await;
+    round(&canceller).await;
+    assert!(env.temporal.is_cancel_requested(&workflow).await);
+    env.temporal.cancel_next().await;
+    assert_cancelled(&env, &env.reconciler(), &workspace, id).await;
 }

@@ -7,6 +7,7 @@ use crate::logs;
 use crate::temporal::Temporal;
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus, Timestamp, VersionBody};
+use leasehold_engine::Engine;
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_runtime::CircuitBreaker;
 use leasehold_store::request::{Cancelled, NewRequest, Request};
@@ -96,6 +97,16 @@ impl DispatchEnv {
             queue,
             backend,
         }
+    }
+
+    /// Connects to another namespace of the shared Temporal.
+    pub(crate) fn engine_in(&self, namespace: &str) -> Arc<dyn Engine> {
+        let options = TemporalOptions {
+            address: TestTemporal::shared().address().to_owned(),
+            namespace: namespace.to_owned(),
+            ..TemporalOptions::default()
+        };
+        Arc::new(TemporalEngine::new(options).unwrap())
     }
 
     /// Creates another store on the same PostgreSQL database, without faults.

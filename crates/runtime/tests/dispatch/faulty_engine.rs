@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
-use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
+use leasehold_core::{EngineIdentity, ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_engine::{
     Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StartPrevented, StopAck,
 };
@@ -63,9 +63,13 @@ struct State {
     describe_faults: HashMap<ExecutionId, DescribeFault>,
     descriptions: usize,
     listed_since: Option<Timestamp>,
+    lists: usize,
+    /// The first page of each list is followed by one that fails.
+    second_pages_fail: bool,
     of_request: HashMap<RequestId, VecDeque<Fault>>,
     of_all: Option<Fault>,
     unhealthy: bool,
+    hides_identity: bool,
     calls: Calls,
     in_flight: usize,
     last: HashMap<ExecutionId, Start>,
@@ -116,6 +120,21 @@ impl FaultyEngine {
     /// Returns since when ended executions were last listed.
     pub(crate) fn listed_since(&self) -> Option<Timestamp> {
         self.state.lock().unwrap().listed_since
+    }
+
+    /// Returns how often ended executions were listed, from the first page on.
+    pub(crate) fn lists(&self) -> usize {
+        self.state.lock().unwrap().lists
+    }
+
+    /// Follows the first page of each list of ended executions with one that fails.
+    pub(crate) fn fail_second_pages(&self) {
+        self.state.lock().unwrap().second_pages_fail = true;
+    }
+
+    /// Sets whether the engine does not answer what it is.
+    pub(crate) fn hide_identity(&self, hides: bool) {
+        self.state.lock().unwrap().hides_identity = hides;
     }
 
     /// Sets what the health check reports.
@@ -193,6 +212,13 @@ impl Engine for FaultyEngine {
         self.real.name()
     }
 
+    async fn identity(&self) -> Result<EngineIdentity> {
+        if self.state.lock().unwrap().hides_identity {
+            return Err(Error::Unavailable("injected".to_owned()));
+        }
+        self.real.identity().await
+    }
+
     async fn start(&self, start: &Start) -> StartOutcome {
         let outcome = match self.begin(start) {
             None => self.real.start(start).await,
@@ -255,8 +281,20 @@ impl Engine for FaultyEngine {
     }
 
     async fn ended_since(&self, since: Timestamp, page: Option<Vec<u8>>) -> Result<EndedPage> {
-        self.state.lock().unwrap().listed_since = Some(since);
-        self.real.ended_since(since, page).await
+        let fails = {
+            let mut state = self.state.lock().unwrap();
+            state.listed_since = Some(since);
+            state.lists += usize::from(page.is_none());
+            state.second_pages_fail
+        };
+        if fails && page.is_some() {
+            return Err(Error::Unavailable("injected".to_owned()));
+        }
+        let mut ended = self.real.ended_since(since, page).await?;
+        if fails {
+            ended.next.get_or_insert_default();
+        }
+        Ok(ended)
     }
 
     async fn pollers(&self, body: &VersionBody) -> Result<Option<usize>> {

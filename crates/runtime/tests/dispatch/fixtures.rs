@@ -118,8 +118,12 @@ impl DispatchEnv {
     }
 
     pub(crate) fn reconciler(&self) -> Reconciler {
+        self.reconciler_with(reconciler_options())
+    }
+
+    pub(crate) fn reconciler_with(&self, options: ReconcilerOptions) -> Reconciler {
         let (store, engine) = (self.store.clone(), self.engine.clone());
-        Reconciler::new(store, engine, "reconciler", reconciler_options())
+        Reconciler::new(store, engine, "reconciler", options)
     }
 
     /// Creates a full sweep that fails an execution after it was missing for this long.
@@ -161,7 +165,7 @@ impl DispatchEnv {
     }
 }
 
-fn reconciler_options() -> ReconcilerOptions {
+pub(crate) fn reconciler_options() -> ReconcilerOptions {
     ReconcilerOptions {
         interval: SOON,
         lock: LASTING,
@@ -169,7 +173,7 @@ fn reconciler_options() -> ReconcilerOptions {
     }
 }
 
-fn full_sweep_options(lost_after: Duration) -> FullSweepOptions {
+pub(crate) fn full_sweep_options(lost_after: Duration) -> FullSweepOptions {
     FullSweepOptions {
         interval: Duration::ZERO,
         lost_after,

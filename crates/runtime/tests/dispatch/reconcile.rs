@@ -1,13 +1,18 @@
 //! The reconciler: reads ends from the engine's list and describes each execution before it frees a slot.
 
+use crate::WAIT_TIMEOUT;
 use crate::dispatch_env::{DispatchEnv, until};
-use crate::fixtures::{cycle, parallel, round};
+use crate::fixtures::{NEVER, cycle, parallel, reconciler_options, round};
 use crate::logs;
 use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_engine::Engine;
-use leasehold_runtime::Reconciler;
+use leasehold_runtime::{Reconciler, ReconcilerOptions};
+use leasehold_service::Service;
+use leasehold_store::notification::Notification;
 use leasehold_testbed::{BackendKind, TestWorkspace};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 const POISON_ADD: &str = include_str!("../sql/poison_add.sql");
@@ -15,7 +20,8 @@ const REQUEST_LOCK: &str = include_str!("../sql/request_lock.sql");
 
 scenarios! {
     both: completion_is_noticed, failure_is_noticed_with_its_error, workflow_terminated_by_an_operator_frees_its_slot,
-        a_workflow_that_continues_as_new_has_not_ended, reconciler_continues_after_an_engine_outage;
+        a_workflow_that_continues_as_new_has_not_ended, reconciler_continues_after_an_engine_outage,
+        failed_wide_round_prunes_its_memory, reconciler_pauses_between_woken_rounds;
     postgres: unwritable_end_does_not_block_other_ends, end_of_a_locked_request_does_not_hold_up_the_list;
 }
 
@@ -106,7 +112,7 @@ async fn a_workflow_that_continues_as_new_has_not_ended(on: BackendKind) {
     operator(&["terminate"], env.execution(&other, marker).await);
     let reconciler = env.reconciler();
     until_it_is(&env, &reconciler, (&other, marker), RequestStatus::Failed).await;
-    round(&env.full_sweep(std::time::Duration::ZERO)).await;
+    round(&env.full_sweep(Duration::ZERO)).await;
     assert_eq!(env.status(&workspace, id).await, RequestStatus::Dispatched);
     assert_eq!(env.in_use(&workspace).await, 1);
     // The marker was terminated and has no task, so the next task belongs to the new run.
@@ -124,7 +130,6 @@ async fn a_workflow_that_continues_as_new_has_not_ended(on: BackendKind) {
 
 async fn reconciler_continues_after_an_engine_outage(on: BackendKind) {
     use crate::dispatch_env::Setup;
-    use leasehold_service::Service;
     use leasehold_testkit::{FaultProxy, TestTemporal};
     let proxy = FaultProxy::to(TestTemporal::shared().address()).await;
     let setup = Setup {
@@ -163,7 +168,7 @@ async fn unwritable_end_does_not_block_other_ends() {
         let execution = env.execution(&workspace, id).await;
         env.engine.terminate(execution, "stop").await.unwrap();
     }
-    let full_sweep = env.full_sweep(std::time::Duration::from_secs(60));
+    let full_sweep = env.full_sweep(Duration::from_secs(60));
     until("the good ones have ended", async || {
         round(&full_sweep).await;
         env.status(&workspace, good[0]).await == RequestStatus::Failed
@@ -204,4 +209,54 @@ async fn end_of_a_locked_request_does_not_hold_up_the_list() {
     operator.batch_execute("ROLLBACK").await.unwrap();
     round(&reconciler).await;
     assert_eq!(env.status(&first, locked).await, RequestStatus::Failed);
+}
+
+/// The memory of finished executions is seen in the store: the reconciler reads those that it has forgotten.
+async fn failed_wide_round_prunes_its_memory(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let (workspace, id) = dispatched(&env).await;
+    let reconciler = env.reconciler_with(ReconcilerOptions {
+        wide_interval: Duration::ZERO,
+        wide_overlap: Duration::ZERO,
+        ..reconciler_options()
+    });
+    operator(&["terminate"], env.execution(&workspace, id).await);
+    until_it_is(&env, &reconciler, (&workspace, id), RequestStatus::Failed).await;
+    env.engine.fail_second_pages();
+    for _ in 0..3 {
+        let before = env.faults.calls("execution_list_running");
+        assert!(reconciler.run_once().await.is_err());
+        let after = env.faults.calls("execution_list_running");
+        assert!(after > before, "a failed wide round forgot nothing");
+    }
+}
+
+async fn reconciler_pauses_between_woken_rounds(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let (workspace, id) = dispatched(&env).await;
+    let reconciler = env.reconciler_with(ReconcilerOptions {
+        interval: NEVER,
+        ..reconciler_options()
+    });
+    let stop = CancellationToken::new();
+    let waking = async {
+        let begun = Instant::now();
+        while env.engine.lists() < 12 {
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "woken rounds do not run");
+            env.store.notify(Notification::Ended).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        let elapsed = begun.elapsed();
+        operator(&["terminate"], env.execution(&workspace, id).await);
+        until("a woken round finds the end", async || {
+            env.store.notify(Notification::Ended).await.unwrap();
+            env.status(&workspace, id).await == RequestStatus::Failed
+        })
+        .await;
+        stop.cancel();
+        elapsed
+    };
+    let (elapsed, ()) = tokio::join!(waking, leasehold_service::run(&reconciler, &stop));
+    // The first list sets the position, the second is the first round: ten pauses follow.
+    assert!(elapsed >= 10 * Duration::from_millis(200), "{elapsed:?}");
 }

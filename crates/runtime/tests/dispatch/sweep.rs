@@ -2,14 +2,18 @@
 
 use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{DescribeFault, Fault, barrier};
-use crate::fixtures::{cycle, round};
+use crate::fixtures::{cycle, full_sweep_options, parallel, round};
 use crate::logs;
 use crate::temporal::operator;
-use leasehold_core::{FailureReason, RequestStatus};
+use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_engine::{Description, Engine};
+use leasehold_runtime::{
+    Dispatcher, EngineComparison, FullSweep, FullSweepOptions, compare_engine,
+};
 use leasehold_service::Service;
 use leasehold_store::lock::LockRequest;
-use leasehold_testbed::BackendKind;
+use leasehold_testbed::{BackendKind, TestWorkspace};
+use leasehold_testkit::TestTemporal;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Level;
@@ -19,7 +23,8 @@ scenarios! {
         unknown_start_missing_in_the_engine_is_not_failed,
         claimed_start_missing_in_the_engine_is_not_failed, only_one_instance_sweeps,
         start_that_arrives_during_a_sweep_is_not_lost, one_failed_describe_does_not_block_other_executions,
-        engine_that_knows_no_execution_does_not_fail_them_as_lost;
+        engine_that_knows_no_execution_does_not_fail_them_as_lost, sweep_gives_up_nothing_after_a_change_of_namespace,
+        new_starts_prove_nothing_about_executions_from_before_the_record;
 }
 
 async fn full_sweep_finds_ends_the_reconciler_missed(on: BackendKind) {
@@ -199,4 +204,68 @@ async fn engine_that_knows_no_execution_does_not_fail_them_as_lost(on: BackendKi
     .await;
     assert_eq!(env.status(&workspace, id).await, RequestStatus::Dispatched);
     assert_eq!(env.in_use(&workspace).await, 1);
+}
+
+/// Starts a request in another engine, which then knows an open execution.
+async fn start_in(env: &DispatchEnv, engine: &Arc<dyn Engine>, workspace: &TestWorkspace) {
+    let id = env.enqueue_one(workspace).await;
+    let (store, breaker) = (env.store.clone(), env.breaker.clone());
+    let options = parallel("other");
+    cycle(&Dispatcher::new(store, engine.clone(), breaker, options)).await;
+    let execution = env.execution(workspace, id).await;
+    assert_eq!(engine.describe(execution).await, Ok(Description::Open));
+}
+
+/// Sweeps with this engine for three passes, and asserts that all these requests keep their slots.
+async fn assert_nothing_is_lost(
+    env: &DispatchEnv,
+    engine: Arc<dyn Engine>,
+    lost_at_most: usize,
+    (workspace, ids): (&TestWorkspace, &[RequestId]),
+    logged: &str,
+) {
+    let options = FullSweepOptions {
+        lost_at_most,
+        ..full_sweep_options(Duration::ZERO)
+    };
+    let full_sweep = FullSweep::new(env.store.clone(), engine, "full sweep", options);
+    for _ in 0..6 {
+        full_sweep.run_once().await.unwrap();
+    }
+    assert!(logs::count(Level::ERROR, &[logged]) > 0, "{}", logs::all());
+    for id in ids {
+        assert_eq!(env.status(workspace, *id).await, RequestStatus::Dispatched);
+    }
+}
+
+async fn sweep_gives_up_nothing_after_a_change_of_namespace(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(4).await;
+    let identity = env.engine.identity().await.unwrap();
+    env.store.engine_record(&identity).await.unwrap();
+    let ids = env.enqueue(&workspace, 3).await;
+    cycle(&env.dispatcher()).await;
+    let other = env.engine_in(&TestTemporal::shared().fresh_namespace());
+    let found = compare_engine(&*env.store, &*other).await.unwrap();
+    assert!(matches!(found, EngineComparison::Other(_)), "{found:?}");
+    start_in(&env, &other, &workspace).await;
+    let logged = "engine is not the recorded one";
+    assert_nothing_is_lost(&env, other, 100, (&workspace, &ids), logged).await;
+    assert_eq!(env.in_use(&workspace).await, 4);
+}
+
+/// As after an upgrade from a version that recorded no engine, with other settings.
+async fn new_starts_prove_nothing_about_executions_from_before_the_record(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(4).await;
+    let ids = env.enqueue(&workspace, 3).await;
+    cycle(&env.dispatcher()).await;
+    env.advance(Duration::from_secs(1));
+    let other = env.engine_in(&TestTemporal::shared().fresh_namespace());
+    let found = compare_engine(&*env.store, &*other).await.unwrap();
+    assert_eq!(found, EngineComparison::Same);
+    start_in(&env, &other, &workspace).await;
+    let logged = "knows none of the open executions";
+    assert_nothing_is_lost(&env, other, 0, (&workspace, &ids), logged).await;
+    assert_eq!(env.in_use(&workspace).await, 4);
 }

@@ -18,8 +18,9 @@ use temporalio_common::protos::temporal::api::failure::v1::Failure;
 use temporalio_common::protos::temporal::api::history::v1::history_event;
 use temporalio_common::protos::temporal::api::taskqueue::v1::TaskQueue;
 use temporalio_common::protos::temporal::api::workflowservice::v1::{
-    DescribeWorkflowExecutionRequest, ListWorkflowExecutionsRequest, PollWorkflowTaskQueueRequest,
-    PollWorkflowTaskQueueResponse, RespondWorkflowTaskCompletedRequest,
+    DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse,
+    ListWorkflowExecutionsRequest, PollWorkflowTaskQueueRequest, PollWorkflowTaskQueueResponse,
+    RespondWorkflowTaskCompletedRequest,
 };
 use tokio::sync::OnceCell;
 
@@ -82,8 +83,8 @@ impl Temporal {
             .collect()
     }
 
-    /// Returns the latest run of a workflow, without lag.
-    pub(crate) async fn latest_run(&self, workflow_id: &str) -> String {
+    /// Describes the latest run of a workflow, without lag.
+    async fn describe(&self, workflow_id: &str) -> DescribeWorkflowExecutionResponse {
         let request = DescribeWorkflowExecutionRequest {
             namespace: NAMESPACE.to_owned(),
             execution: Some(WorkflowExecution {
@@ -93,8 +94,19 @@ impl Temporal {
         };
         let mut connection = self.connection().await;
         let answer = connection.describe_workflow_execution(request.into_request());
-        let info = answer.await.unwrap().into_inner().workflow_execution_info;
+        answer.await.unwrap().into_inner()
+    }
+
+    /// Returns the latest run of a workflow.
+    pub(crate) async fn latest_run(&self, workflow_id: &str) -> String {
+        let info = self.describe(workflow_id).await.workflow_execution_info;
         info.unwrap().execution.unwrap().run_id
+    }
+
+    /// Whether the latest run of a workflow received a cancel request.
+    pub(crate) async fn is_cancel_requested(&self, workflow_id: &str) -> bool {
+        let info = self.describe(workflow_id).await.workflow_extended_info;
+        info.unwrap().cancel_requested
     }
 
     /// Polls the next workflow task.

@@ -165,8 +165,9 @@ async fn node(
     Ok(Json(node.await?))
 }
 
-/// Reports that an execution has ended, so that the server checks the engine at once. The server trusts only the engine's answer, so the response
-/// is the same for an unknown execution. A key may send 100 reports per second; one wakes the server for all executions.
+/// Reports that an execution has ended, so that the server soon checks the engine. The server trusts only the engine's answer. It ignores a report of an
+/// execution that does not run here, or that has no task node in a queue of the key; the response is the same. A key may send 100 reports per second;
+/// one wakes the server for all executions.
 #[utoipa::path(post, path = "/v1/executions/{execution}/ended", operation_id = "execution_ended", tag = "workers",
     params(("execution" = uuid::Uuid, Path)), responses((status = 204), CommonResponses))]
 async fn ended(
@@ -182,7 +183,7 @@ async fn ended(
         );
         ApiError::new(Code::RateLimited, detail).retry_after(seconds)
     })?;
-    state.end_reports.accept(&state.store, execution).await?;
+    state.end_reports.accept(&state.store, execution, &caller.0);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -5,8 +5,9 @@ use crate::fixtures::one_task;
 use leasehold_core::graph::{NodeRun, NodeState};
 use leasehold_core::key::KeyScope;
 use leasehold_core::limits::{END_REPORT_INTERVAL_MS, END_REPORTS_BURST};
-use leasehold_core::{ExecutionId, JobId, JsonText};
+use leasehold_core::{ExecutionEnd, ExecutionId, JobId, JsonText};
 use leasehold_engine::Error;
+use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::fresh_id;
 use leasehold_store::graph::GraphStarted;
 use leasehold_store::notification::Notification;
@@ -225,9 +226,10 @@ async fn disconnected_claim_of_a_node_costs_no_attempt_on_sqlite() {
 #[tokio::test]
 async fn report_of_an_ended_execution_notifies_the_reconciler() {
     let server = TestServer::new().await;
-    let queues = vec!["mine".to_owned()];
+    let (_, execution) = execution(&server, two()).await;
+    let queues = vec!["mail".to_owned()];
     let key = server.key(KeyScope::Worker { queues }).await;
-    let path = format!("/v1/executions/{}/ended", uuid::Uuid::nil());
+    let path = format!("/v1/executions/{execution}/ended");
     let (woken, answer) = tokio::join!(
         server.store.notification_wait(Notification::Ended),
         server.post(&path, &key, Value::Null),
@@ -274,12 +276,59 @@ async fn reports_of_ended_executions_are_limited_by_key_and_coalesced() {
     let other = report(&other, fresh_id()).await;
     assert_eq!(other.status, 204, "another key has its own limit");
 
-    let metrics = server.get("/metrics", &server.admin).await.text;
-    let line = r#"leasehold_store_calls_total{call="notify",outcome="ok"} "#;
-    let sent = metrics.lines().find_map(|found| found.strip_prefix(line));
-    let sent: f64 = sent.unwrap().parse().unwrap();
+    let checks = store_calls(&server, "execution_list_running").await;
     let windows = begun.elapsed().as_millis() / u128::from(END_REPORT_INTERVAL_MS);
-    assert!(sent <= (windows + 2) as f64, "{sent} in {windows} windows");
+    assert!(
+        checks <= (windows + 2) as f64,
+        "{checks} in {windows} windows"
+    );
+}
+
+/// Returns how often the server made this call to the store.
+async fn store_calls(server: &TestServer, call: &str) -> f64 {
+    let metrics = server.get("/metrics", &server.admin).await.text;
+    let line = format!(r#"leasehold_store_calls_total{{call="{call}",outcome="ok"}} "#);
+    let calls = metrics.lines().find_map(|found| found.strip_prefix(&line));
+    calls.map_or(0.0, |calls| calls.parse().unwrap())
+}
+
+#[tokio::test]
+async fn report_of_unknown_or_foreign_execution_wakes_nothing() {
+    let server = TestServer::new().await;
+    let (_, running) = execution(&server, two()).await;
+    let (_, ended) = execution(&server, two()).await;
+    let end = ExecutionFinish {
+        execution: ended,
+        end: ExecutionEnd::Completed,
+        error: None,
+    };
+    server.store.execution_finish("test", &[end]).await.unwrap();
+    let bound = server.workspace(5).await;
+    let bound = server.enqueue_running(&bound).await.execution;
+    let worker = |queue: &str| KeyScope::Worker {
+        queues: vec![queue.to_owned()],
+    };
+    let own = server.key(worker("mail")).await;
+    let foreign = server.key(worker("bills")).await;
+    let checked = async |key: &str, execution: ExecutionId| {
+        let before = store_calls(&server, "execution_list_running").await;
+        let path = format!("/v1/executions/{execution}/ended");
+        let answer = server.post(&path, key, Value::Null).await;
+        assert_eq!((answer.status, &*answer.text), (204, ""));
+        let is_checked = async || store_calls(&server, "execution_list_running").await > before;
+        assert!(eventually(TIMEOUT, is_checked).await);
+    };
+    checked(&own, fresh_id()).await;
+    checked(&own, ended).await;
+    checked(&own, bound).await;
+    checked(&foreign, running).await;
+    checked(&server.admin, fresh_id()).await;
+    // The first notification is that of the report that counts: a check ends before the next begins.
+    assert_eq!(store_calls(&server, "notify").await, 0.0);
+    checked(&own, running).await;
+    let is_notified = async || store_calls(&server, "notify").await > 0.0;
+    assert!(eventually(TIMEOUT, is_notified).await);
+    assert_eq!(store_calls(&server, "notify").await, 1.0);
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! The database methods of the model, which has no schema and a manual clock.
 
 use super::Model;
+use crate::factory::known;
 use async_trait::async_trait;
-use leasehold_core::Timestamp;
+use leasehold_core::{EngineIdentity, ExecutionStatus, Timestamp};
 use leasehold_store::diagnosis::Diagnosis;
-use leasehold_store::installation::InstallationStore;
+use leasehold_store::execution::Execution;
+use leasehold_store::installation::{ENGINE_REPLACEMENT_GRACE, InstallationStore, RecordedEngine};
 use leasehold_store::{Capabilities, DatabaseStore, EpochId, MigrationStatus, Result, SchemaStore};
 
 #[async_trait]
@@ -35,6 +37,30 @@ impl DatabaseStore for Model {
 impl InstallationStore for Model {
     async fn installation_secret(&self, fresh: &[u8; 32]) -> Result<[u8; 32]> {
         Ok(*self.state().secret.get_or_insert(*fresh))
+    }
+
+    async fn engine_record(&self, engine: &EngineIdentity) -> Result<RecordedEngine> {
+        let (mut state, now) = (self.state(), self.now());
+        let is_running = |one: &Execution| known(&one.status) == ExecutionStatus::Running;
+        let any_running = state.executions.values().any(is_running);
+        let new = |certain_from| RecordedEngine {
+            identity: engine.clone(),
+            recorded_at: now,
+            certain_from,
+        };
+        match &mut state.engine {
+            None => state.engine = Some(new(now)),
+            Some(recorded) if recorded.identity.has_same_executions(engine) => {
+                recorded.identity = engine.clone();
+            }
+            Some(_) if any_running => {}
+            Some(recorded) => *recorded = new(now + ENGINE_REPLACEMENT_GRACE),
+        }
+        Ok(state.engine.clone().unwrap_or_else(|| new(now)))
+    }
+
+    async fn engine_recorded(&self) -> Result<Option<RecordedEngine>> {
+        Ok(self.state().engine.clone())
     }
 }
 

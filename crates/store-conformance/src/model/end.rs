@@ -38,7 +38,7 @@ impl State {
                 row.waits = false;
             }
             row.cancel_force |= cancel.force;
-            row.cancel_acknowledged &= !cancel.force;
+            row.cancel_acknowledged = false;
         }
         outcome
     }
@@ -74,6 +74,20 @@ impl State {
         {
             row.cancel_acknowledged = true;
         }
+    }
+
+    /// Lists the acknowledged cancel requests of these requests again.
+    pub(super) fn repeat_cancels(&mut self, requests: &[RequestId]) -> u64 {
+        let mut repeated = 0;
+        for id in requests {
+            if let Some(row) = self.requests.get_mut(id)
+                && row.request.status == RequestStatus::Dispatched
+                && std::mem::take(&mut row.cancel_acknowledged)
+            {
+                repeated += 1;
+            }
+        }
+        repeated
     }
 
     pub(super) fn finish(

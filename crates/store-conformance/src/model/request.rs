@@ -125,6 +125,10 @@ impl RequestStore for Model {
         Ok(())
     }
 
+    async fn request_cancel_repeat(&self, requests: &[RequestId]) -> Result<u64> {
+        Ok(self.state().repeat_cancels(requests))
+    }
+
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
         let redriven = self.state().redrive(redrive, self.now());
         self.notifiers

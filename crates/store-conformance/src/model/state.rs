@@ -12,6 +12,7 @@ use leasehold_store::audit::AuditEntry;
 use leasehold_store::change::Event;
 use leasehold_store::definition::{Definition, Version};
 use leasehold_store::execution::Execution;
+use leasehold_store::installation::RecordedEngine;
 use leasehold_store::instance::Instance;
 use leasehold_store::key::Key;
 use leasehold_store::lock::LockState;
@@ -72,6 +73,7 @@ pub(super) struct State {
     pub(super) audit: BTreeMap<AuditId, AuditEntry>,
     pub(super) instances: BTreeMap<String, Instance>,
     pub(super) secret: Option<[u8; 32]>,
+    pub(super) engine: Option<RecordedEngine>,
     pub(super) admissions: i64,
     /// The idempotency keys of pruned requests.
     pub(super) kept_keys: BTreeMap<(WorkspaceId, String), KeptKey>,

@@ -1,5 +1,5 @@
 -- Fails a PENDING request without an execution. Records a cancel request for any other open request, and notifies the service that carries
--- it out. Returns the previous state, or one row with is_busy if the request is locked. $5: terminate without asking the workflow; the request is then sent to the engine again.
+-- it out. Returns the previous state, or one row with is_busy if the request is locked. $5: terminate without asking the workflow.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), target AS MATERIALIZED (
@@ -16,7 +16,8 @@ WITH clock AS MATERIALIZED (
         live_redrive_of = CASE WHEN NOT t.at_once THEN q.live_redrive_of END,
         cancel_requested_at = CASE WHEN NOT t.at_once THEN coalesce(q.cancel_requested_at, clock.now) END,
         cancel_force = NOT t.at_once AND (q.cancel_force OR $5),
-        cancel_told_at = CASE WHEN NOT t.at_once AND NOT $5 THEN q.cancel_told_at END
+        -- Sent to the engine again, also if it acknowledged an earlier one: a workflow that continued as new may have lost that.
+        cancel_told_at = NULL
     FROM target t, clock
     WHERE q.id = t.id AND t.status IN ('PENDING', 'CLAIMED', 'DISPATCHED')
     RETURNING q.id, q.workspace_id, q.status, q.cancel_untold, q.bytes + coalesce(q.execution_bytes, 0) AS bytes

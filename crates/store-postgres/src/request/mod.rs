@@ -123,6 +123,16 @@ impl RequestStore for PostgresStore {
         .map(drop)
     }
 
+    async fn request_cancel_repeat(&self, requests: &[RequestId]) -> Result<u64> {
+        let requests: Vec<Uuid> = requests.iter().map(|request| request.0).collect();
+        self.execute(
+            "request_cancel_repeat",
+            sql!("request/cancel_repeat"),
+            &[&requests],
+        )
+        .await
+    }
+
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
         cancel::redrive(self, redrive).await
     }

@@ -12,6 +12,7 @@ use leasehold_store::notification::Notification;
 use leasehold_store::request::{Cancel, CancelRequest, Cancelled};
 use leasehold_store::sql;
 use rusqlite::{Row, params};
+use serde_json::Value;
 
 /// How many cancel requests that cannot be read one call passes.
 const MAX_BROKEN: usize = 1_000;
@@ -20,6 +21,7 @@ const FIND: &str = sql!("request/to_cancel");
 const REQUEST_CANCEL: &str = sql!("request/cancel_request");
 const LIST: &str = sql!("request/cancel_list");
 const ACK: &str = sql!("request/cancel_ack");
+const REPEAT: &str = sql!("request/cancel_repeat");
 
 pub(crate) fn cancel(session: &Session<'_>, cancel: &Cancel) -> Result<Cancelled, Fault> {
     let (workspace, request) = (cancel.workspace, cancel.request);
@@ -112,4 +114,13 @@ pub(crate) fn acknowledge(session: &Session<'_>, cancels: &[CancelRequest]) -> R
         session.run(ACK, row)?;
     }
     Ok(())
+}
+
+pub(crate) fn repeat(session: &Session<'_>, requests: &[RequestId]) -> Result<u64, Fault> {
+    let ids: Vec<String> = requests
+        .iter()
+        .map(|id| id.0.simple().to_string())
+        .collect();
+    let changed = session.run(REPEAT, [Value::from(ids).to_string()])?;
+    Ok(changed as u64)
 }

@@ -145,6 +145,14 @@ impl RequestStore for SqliteStore {
         .await
     }
 
+    async fn request_cancel_repeat(&self, requests: &[RequestId]) -> Result<u64> {
+        let requests = requests.to_vec();
+        self.write("request_cancel_repeat", move |s| {
+            cancel::repeat(s, &requests)
+        })
+        .await
+    }
+
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
         let redrive = redrive.clone();
         self.write("request_redrive", move |s| redrive::redrive(s, &redrive))

@@ -66,7 +66,8 @@ store_trait! {
         async fn request_note_crash(&self, crash: &Crash) -> Result<Vec<CrashedRequest>>;
 
         /// Fails a PENDING request without an execution at once; for any other open request stores the cancel request. A request whose
-        /// start is unknown becomes due at once, so that the next claimer can end it.
+        /// start is unknown becomes due at once, so that the next claimer can end it. A repeated cancel request is listed again, although the engine
+        /// acknowledged the first.
         async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled>;
 
         /// Lists cancel requests of DISPATCHED requests that the engine has not acknowledged, oldest first.
@@ -74,6 +75,10 @@ store_trait! {
 
         /// Records that the engine acknowledged these cancel requests. One that was upgraded to `force` meanwhile stays listed.
         async fn request_cancel_ack(&self, requests: &[CancelRequest]) -> Result<()>;
+
+        /// Lists the acknowledged cancel requests of these DISPATCHED requests again, and returns their number: the engine may have lost them, as a workflow
+        /// does that continues as new. One whose row is locked is skipped.
+        async fn request_cancel_repeat(&self, requests: &[RequestId]) -> Result<u64>;
 
         /// Inserts a copy of a FAILED request, with `redrive_of` set. At most one redrive of a request is live.
         async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven>;

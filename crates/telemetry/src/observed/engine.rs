@@ -4,7 +4,7 @@ use crate::Telemetry;
 use crate::metrics::EngineSeries;
 use async_trait::async_trait;
 use leasehold_core::graph::{Machine, NodeRun};
-use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
+use leasehold_core::{EngineIdentity, ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_engine::{
     Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StartPrevented, StopAck,
 };
@@ -82,6 +82,10 @@ macro_rules! timed {
 impl Engine for ObservedEngine {
     fn name(&self) -> &'static str {
         self.inner.name()
+    }
+
+    async fn identity(&self) -> Result<EngineIdentity> {
+        self.inner.identity().await
     }
 
     async fn start(&self, start: &Start) -> StartOutcome {
