@@ -1,5 +1,18 @@
 CREATE SCHEMA leasehold;
 
+CREATE FUNCTION leasehold.leasehold_begin(p_server_started_at timestamp with time zone, p_database oid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF pg_postmaster_start_time() <> p_server_started_at
+        OR (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) IS DISTINCT FROM p_database
+    THEN
+        RAISE EXCEPTION 'the database server was restarted, failed over or replaced since this process connected to it; the call changed nothing'
+            USING ERRCODE = 'LH001', HINT = 'Repeat the call.';
+    END IF;
+END
+$$;
+
 CREATE FUNCTION leasehold.leasehold_check_epoch() RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'leasehold', 'pg_temp'
@@ -72,44 +85,55 @@ CREATE FUNCTION leasehold.leasehold_check_quota(of_workspace uuid, added bigint,
     AS $$
 DECLARE
     quota record;
-    late record;
-    enqueued jsonb;
-    own_requests bigint := 0::bigint;
-    own_bytes bigint := 0::bigint;
+    enqueued jsonb := coalesce(nullif(pg_catalog.current_setting('leasehold.enqueued'::text, true), ''::text)::jsonb, '{}'::jsonb);
+    kept jsonb := enqueued -> of_workspace::text;
+    own_requests bigint := coalesce((kept ->> 0)::bigint, 0::bigint);
+    own_bytes bigint := coalesce((kept ->> 1)::bigint, 0::bigint);
+    late_requests bigint := 0::bigint;
+    late_bytes bigint := 0::bigint;
+    present bigint := (extract(epoch FROM moment) * 1000000::numeric)::bigint;
+    read_at bigint := 0::bigint;
 BEGIN
-    SELECT w.max_pending, w.max_open_bytes, t.pending, t.open_bytes INTO quota
+    -- One statement: a fold between two would be counted twice or not at all.
+    SELECT w.max_pending, w.max_open_bytes, t.pending, t.open_bytes, f.id AS fold, f.position, f.events_from,
+        f.folded_at NOT BETWEEN moment - '1 second'::interval AND moment + '1 second'::interval OR of_workspace = ANY (f.parked) AS is_old INTO quota
     FROM "leasehold".workspace w CROSS JOIN LATERAL (
         SELECT t.pending, t.open_bytes FROM "leasehold".workspace_turn t WHERE t.workspace_id = w.id ORDER BY t.turn DESC LIMIT 1
-    ) t
+    ) t CROSS JOIN LATERAL (
+        SELECT f.id, f.position, f.events_from, f.parked, f.folded_at FROM "leasehold".request_fold f ORDER BY f.id DESC LIMIT 1
+    ) f
     WHERE w.id = of_workspace;
-    IF EXISTS (SELECT FROM "leasehold".instance i WHERE i.seen_at > moment - '30 seconds'::interval) THEN
-        enqueued := nullif(pg_catalog.current_setting('leasehold.enqueued'::text, true), ''::text)::jsonb;
-        own_requests := coalesce((enqueued -> of_workspace::text ->> 0)::bigint, 0::bigint);
-        own_bytes := coalesce((enqueued -> of_workspace::text ->> 1)::bigint, 0::bigint);
-        PERFORM pg_catalog.set_config('leasehold.enqueued'::text, (coalesce(enqueued, '{}'::jsonb) || ('{"'::text || of_workspace::text
-            || '": ['::text || (own_requests + 1::bigint)::text || ', '::text || (own_bytes + added)::text || ']}'::text)::jsonb)::text, true);
-    ELSE
-        SELECT coalesce(sum(e.pending), 0)::bigint AS pending, coalesce(sum(e.bytes), 0)::bigint AS bytes INTO late
-        FROM (SELECT position, events_from FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
-            SELECT workspace_id, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
+    IF quota.is_old AND (kept ->> 4)::bigint = quota.fold
+        AND abs(present - (kept ->> 5)::bigint) < 1000000::bigint
+    THEN
+        late_requests := (kept ->> 2)::bigint;
+        late_bytes := (kept ->> 3)::bigint;
+        read_at := (kept ->> 5)::bigint;
+    ELSIF quota.is_old THEN
+        read_at := present;
+        SELECT coalesce(sum(e.pending), 0)::bigint, coalesce(sum(e.bytes), 0)::bigint INTO late_requests, late_bytes
+        FROM (
+            SELECT workspace_id, xid, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
                 bytes
             FROM (
-                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
-                WHERE xid >= pg_snapshot_xmax(f.position) AND id >= f.events_from
+                SELECT workspace_id, xid, from_status, to_status, bytes FROM "leasehold".request_event
+                WHERE xid >= pg_snapshot_xmax(quota.position) AND id >= quota.events_from
                 UNION ALL
-                SELECT workspace_id, from_status, to_status, bytes FROM "leasehold".request_event
-                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position))) AND id >= f.events_from
+                SELECT workspace_id, xid, from_status, to_status, bytes FROM "leasehold".request_event
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(quota.position))) AND id >= quota.events_from
             ) fresh
             UNION ALL
-            SELECT workspace_id, pending, open_bytes FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(f.position)
+            SELECT workspace_id, xid, pending, open_bytes FROM "leasehold".workspace_delta WHERE xid >= pg_snapshot_xmax(quota.position)
             UNION ALL
-            SELECT workspace_id, pending, open_bytes FROM "leasehold".workspace_delta
-            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            SELECT workspace_id, xid, pending, open_bytes FROM "leasehold".workspace_delta
+            WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(quota.position)))
         ) e
-        WHERE e.workspace_id = of_workspace;
-        own_requests := late.pending;
-        own_bytes := late.bytes;
+        WHERE e.workspace_id = of_workspace AND e.xid IS DISTINCT FROM pg_current_xact_id_if_assigned();
     END IF;
+    PERFORM pg_catalog.set_config('leasehold.enqueued'::text, (enqueued || pg_catalog.jsonb_build_object(of_workspace::text,
+        pg_catalog.jsonb_build_array(own_requests + 1::bigint, own_bytes + added, late_requests, late_bytes, quota.fold, read_at)))::text, true);
+    own_requests := own_requests + late_requests;
+    own_bytes := own_bytes + late_bytes;
     IF quota.pending + own_requests + 1::bigint > quota.max_pending THEN
         RAISE EXCEPTION 'backlog of workspace % is full: % requests are pending, 1 more would exceed its max_pending of %',
             of_workspace, quota.pending + own_requests, quota.max_pending
@@ -544,8 +568,9 @@ BEGIN
     ) e
     GROUP BY workspace_id;
 
-    INSERT INTO "leasehold".request_fold (position, round_from, events_from)
-    SELECT "leasehold".leasehold_hide_self(pg_current_snapshot()), coalesce(last.round_from, 0::bigint), adopting << 40;
+    INSERT INTO "leasehold".request_fold (position, folded_at, round_from, events_from)
+    SELECT "leasehold".leasehold_hide_self(pg_current_snapshot()), coalesce(last.folded_at, clock_timestamp()), coalesce(last.round_from, 0::bigint),
+        adopting << 40;
     DELETE FROM "leasehold".request_fold WHERE id <= last.id AND xmax = '0';
     RETURN adopting << 40;
 END
@@ -599,8 +624,8 @@ BEGIN
         END;
         PERFORM "leasehold".leasehold_fold();
         SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
-        INSERT INTO "leasehold".request_fold (position, parked, round_from, events_from)
-        VALUES (last.position, last.parked, last.round_from, folded);
+        INSERT INTO "leasehold".request_fold (position, folded_at, parked, round_from, events_from)
+        VALUES (last.position, last.folded_at, last.parked, last.round_from, folded);
         DELETE FROM "leasehold".request_fold WHERE id = last.id AND xmax = '0';
         last.events_from := folded;
     END IF;
@@ -724,8 +749,10 @@ DECLARE
     held uuid[];
     events bigint;
     own xid8 := pg_current_xact_id_if_assigned();
+    begun timestamptz;
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
+    begun := clock_timestamp();
     SELECT * INTO last FROM "leasehold".request_fold ORDER BY id DESC LIMIT 1;
     SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
     FROM (
@@ -831,8 +858,8 @@ BEGIN
         WHERE t.ctid = p.tid
         RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
     )
-    INSERT INTO "leasehold".request_fold (position, events_from, parked, round_from)
-    SELECT seen, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+    INSERT INTO "leasehold".request_fold (position, folded_at, events_from, parked, round_from)
+    SELECT seen, begun, last.events_from, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
         coalesce((SELECT turn FROM "leasehold".workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM "leasehold".admission_number))::bigint;
@@ -2451,6 +2478,7 @@ ALTER TABLE leasehold.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDEN
 CREATE TABLE leasehold.request_fold (
     id bigint NOT NULL,
     "position" pg_snapshot NOT NULL,
+    folded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     round_from bigint NOT NULL,
     events_from bigint DEFAULT 0 NOT NULL,
     parked uuid[] DEFAULT '{}'::uuid[] NOT NULL

@@ -246,6 +246,7 @@ async fn compare_engine(store: &dyn Store, engine: &dyn Engine, settings: &Setti
         Err(leasehold_runtime::Error::Store(error)) => {
             Err(store::explain_error(error.into(), settings))
         }
+        Err(error @ leasehold_runtime::Error::Panicked(_)) => Err(error.into()),
     }
 }
 

@@ -247,7 +247,7 @@ impl Windows {
                 stop.cancel();
                 claims
             };
-            let (beside, ()) = tokio::join!(load, run(&pruner, &stop));
+            let (beside, ()) = tokio::join!(load, run(&pruner, &stop, || {}));
             // The last window may be too short for a p99.
             if begun.elapsed() > length || windows.beside.is_empty() {
                 windows.beside.push(beside);

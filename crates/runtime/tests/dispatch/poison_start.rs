@@ -10,7 +10,7 @@ use leasehold_core::retry::Backoff;
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_runtime::{DispatcherOptions, Runtime};
 use leasehold_testbed::{BackendKind, TestWorkspace};
-use leasehold_testkit::TestTemporal;
+use leasehold_testkit::{TestTemporal, sized};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, interval};
@@ -19,13 +19,16 @@ use tracing::Level;
 const TENANTS: usize = 9;
 /// Each good tenant enqueues a request this often.
 const ENQUEUE_EVERY: Duration = Duration::from_millis(500);
-const WITHOUT_POISON: Duration = Duration::from_secs(20);
-const WITH_POISON: Duration = Duration::from_secs(60);
 /// No good request waits longer than this, plus the longest wait without a poison request on this machine.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// The engine's calls end after a second and are repeated after 200 ms, so a minute has about fifty.
-const POISON_STARTS: usize = 20;
+/// The engine's calls end after a second and are repeated after 200 ms.
+const POISON_STARTS_PER_MINUTE: u64 = 20;
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Without the poison request, and beside it.
+fn periods() -> [Duration; 2] {
+    [sized(4, 20), sized(12, 60)].map(Duration::from_secs)
+}
 
 scenarios! {
     both: poison_start_does_not_delay_nine_good_tenants;
@@ -59,9 +62,10 @@ async fn poison_start_does_not_delay_nine_good_tenants(on: BackendKind) {
     env.until_all(&tenants[0], &first, RequestStatus::Dispatched)
         .await;
 
-    let without = waits(&env, &tenants, WITHOUT_POISON).await;
+    let [quiet, beside] = periods();
+    let without = waits(&env, &tenants, quiet).await;
     let poison = enqueue_poison(&env, &bad, &proxy).await;
-    let with = waits(&env, &tenants, WITH_POISON).await;
+    let with = waits(&env, &tenants, beside).await;
     report(on, "without a poison request", &without);
     report(on, "beside a poison request", &with);
     assert_untouched(&env, &runtime, &proxy, (&bad, poison)).await;
@@ -140,8 +144,10 @@ async fn assert_untouched(
     assert_eq!(breaker.state(), BreakerState::Closed);
     assert!(breaker.is_engine_healthy());
     assert_eq!(breaker.failing_requests(), 1);
+    let [_, beside] = periods();
+    let poison_starts = POISON_STARTS_PER_MINUTE * beside.as_secs() / 60;
     assert!(
-        proxy.swallowed() >= POISON_STARTS,
+        proxy.swallowed() as u64 >= poison_starts,
         "{} swallowed",
         proxy.swallowed()
     );

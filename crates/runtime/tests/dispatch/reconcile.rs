@@ -256,7 +256,7 @@ async fn reconciler_pauses_between_woken_rounds(on: BackendKind) {
         stop.cancel();
         elapsed
     };
-    let (elapsed, ()) = tokio::join!(waking, leasehold_service::run(&reconciler, &stop));
+    let (elapsed, ()) = tokio::join!(waking, leasehold_service::run(&reconciler, &stop, || {}));
     // The first list sets the position, the second is the first round: ten pauses follow.
     assert!(elapsed >= 10 * Duration::from_millis(200), "{elapsed:?}");
 }
