@@ -168,11 +168,12 @@ async fn change_costs(events: i64) -> Vec<(&'static str, u64)> {
     let (scan, nil, own) = (1_000, uuid::Uuid::nil(), uuid::Uuid::from_u128(7));
     // Snapshots that see nothing and everything, and the end of a window of `scan` events: each event is a transaction.
     let (nothing, all, window) = ("3:3:", "9000000000:9000000000:", "1001000:1001000:");
-    let history = format!("'{nothing}', '{nil}', 0, 100, {scan}");
+    // No event has transaction numbers of another cluster.
+    let history = format!("'{nothing}', '{nil}', 0, 100, {scan}, 0");
     let reads = [
         (
             "history",
-            "text, uuid, bigint, bigint, bigint",
+            "text, uuid, bigint, bigint, bigint, bigint",
             HISTORY,
             history.clone(),
         ),
@@ -184,7 +185,7 @@ async fn change_costs(events: i64) -> Vec<(&'static str, u64)> {
         ),
         (
             "workspace",
-            "text, uuid, bigint, bigint, bigint, uuid",
+            "text, uuid, bigint, bigint, bigint, bigint, uuid",
             OF_WORKSPACE,
             format!("{history}, '{own}'"),
         ),

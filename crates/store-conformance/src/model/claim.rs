@@ -33,7 +33,8 @@ impl State {
             ..Claimed::default()
         };
         let batch = claim.batch.min(CLAIM_MAX_BATCH) as usize;
-        while claimed.requests.len() < batch {
+        let kept_max = claim.kept_max.map_or(batch, |max| batch.min(max as usize));
+        while claimed.requests.len() < kept_max {
             let Some(id) = self.next_kept(now) else { break };
             let taken = self.take(id, claim, now, ExecutionOrigin::Kept);
             claimed.requests.extend(taken);
