@@ -147,7 +147,7 @@ async fn wait_for_jobs(
 ) -> Result<Option<ClaimGuard>> {
     loop {
         match lead(store, waiter, claim, until).await? {
-            Led::Claimed(guard) => return Ok(Some(guard)),
+            Led::Claimed(guard) => return Ok(Some(*guard)),
             Led::TimedOut => return Ok(None),
             // The caller or all callers have many responses unread. That may last, so others lead meanwhile.
             Led::NoMemory(memory) => {
@@ -162,7 +162,7 @@ async fn wait_for_jobs(
 
 /// How a claim stopped to lead the waiters of its queue.
 enum Led {
-    Claimed(ClaimGuard),
+    Claimed(Box<ClaimGuard>),
     /// The wait of the claim is over.
     TimedOut,
     /// There may be jobs, but this memory has no room for a response with them.
@@ -193,7 +193,7 @@ async fn lead(
             // The previous leader may have left jobs.
             let guard = claim_within_memory(store, waiter.waiters, claim).await?;
             if !guard.claimed.jobs.is_empty() {
-                return Ok(Led::Claimed(guard));
+                return Ok(Led::Claimed(Box::new(guard)));
             }
             leader
         }
@@ -213,7 +213,7 @@ async fn lead(
         }
         let guard = claim_within_memory(store, waiter.waiters, claim).await?;
         if !guard.claimed.jobs.is_empty() {
-            return Ok(Led::Claimed(guard));
+            return Ok(Led::Claimed(Box::new(guard)));
         }
         let asleep = Instant::now();
         let due = guard.claimed.next_due_in.unwrap_or(POLL_INTERVAL);

@@ -141,7 +141,8 @@ pub(super) fn tiny_objects() -> String {
 
 /// Publishes what is parsed completely, because a graph may have whitespace, and then refused.
 pub(super) async fn publish_large(attacker: &Attacker, record: &mut Record) {
-    let large = vec!["x".repeat(200_000); 70];
+    // In the usual size the bodies of all attackers fit into the share of one workspace.
+    let large = vec!["x".repeat(200_000); sized(15, 70)];
     let node =
         json!({ "id": "n", "type": "task", "queue": attacker.tenant.queue(), "input": large });
     let graph = json!({ "body": { "graph": { "nodes": [node] } } });
