@@ -4,8 +4,8 @@
 
 use crate::support;
 
-use leasehold_core::{ExecutionEnd, RequestStatus};
-use leasehold_store::change::ChangeStart;
+use leasehold_core::{ExecutionEnd, RequestStatus, WorkspaceId};
+use leasehold_store::change::{ChangeCursor, ChangeStart};
 use leasehold_store_conformance::factory::ok;
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock, drift_check};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
@@ -90,26 +90,40 @@ async fn what_the_other_cluster_had_not_folded_is_counted_and_claimed_once() {
     drift_check::none(&*f.store).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn large_history_of_another_cluster_delays_no_call() {
-    let database = support::database().await;
-    let f = process(&database);
-    let (finished, open) = (f.workspace(20).await, f.workspace(200).await);
-    let client = connect(&database).await;
-    let ended: i64 = sized(50_000, 500_000);
+/// Inserts this many completed requests with their events, without the triggers.
+async fn fill_completed(client: &Client, of: &TestWorkspace, count: i64) {
+    let (id, definition, version) = (of.workspace.0, of.definition.0, of.version.0);
     client.batch_execute(TRIGGERS_OFF).await.unwrap();
-    for from in (0..ended).step_by(usize::try_from(FILL_MAX).unwrap()) {
-        let (id, definition, version) = (
-            finished.workspace.0,
-            finished.definition.0,
-            finished.version.0,
-        );
+    for from in (0..count).step_by(usize::try_from(FILL_MAX).unwrap()) {
         client
             .execute(FILL, &[&from, &FILL_MAX, &id, &definition, &version])
             .await
             .unwrap();
     }
     client.batch_execute(TRIGGERS_ON).await.unwrap();
+}
+
+/// Counts the events of a workspace after a cursor.
+async fn changes_after(f: &Fixture, cursor: ChangeCursor, of: WorkspaceId) -> usize {
+    let (mut start, mut read) = (ChangeStart::After(cursor), 0);
+    loop {
+        let page = ok(f.store.change_list(&start, Some(of), 100).await);
+        read += page.changes.len();
+        if !page.more {
+            return read;
+        }
+        start = ChangeStart::After(page.cursor);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_history_of_another_cluster_delays_no_call() {
+    let database = support::database().await;
+    let f = process(&database);
+    let (finished, open) = (f.workspace(20).await, f.workspace(200).await);
+    let client = connect(&database).await;
+    let ended = sized(50_000, 500_000);
+    fill_completed(&client, &finished, ended).await;
     f.enqueue(&open, 10).await;
     assert_eq!(f.drain(10).await.requests.len(), 10);
     drop(f);
@@ -158,14 +172,6 @@ async fn large_history_of_another_cluster_delays_no_call() {
     let counts = f.counts(finished.workspace).await;
     assert_eq!(counts.completed, ended.cast_unsigned());
     drift_check::none(&*f.store).await;
-    let (mut start, mut read) = (ChangeStart::After(start), 0);
-    loop {
-        let page = ok(f.store.change_list(&start, Some(open.workspace), 100).await);
-        read += page.changes.len();
-        if !page.more {
-            break;
-        }
-        start = ChangeStart::After(page.cursor);
-    }
+    let read = changes_after(&f, start, open.workspace).await;
     assert_eq!(read, 2 * added, "each event since is read once");
 }

@@ -70,44 +70,8 @@ pub(super) async fn run(
     stop: &CancellationToken,
 ) -> Result<CycleReport> {
     let (events, mut inbox) = mpsc::unbounded_channel();
-    let shared = dispatcher.shared.clone();
-    let armed = dispatcher.armed.load(Ordering::Relaxed);
     let options = &dispatcher.shared.options;
-    let mut run = Run {
-        dispatcher,
-        tasks: Tasks {
-            shared: shared.clone(),
-            events,
-        },
-        shared,
-        lock,
-        poll: if armed {
-            PollState::FinalPoll
-        } else {
-            PollState::Now
-        },
-        claiming: false,
-        flushing: false,
-        renewing: false,
-        extending_lock: false,
-        armed_at: None,
-        next_due: None,
-        queued: VecDeque::new(),
-        in_flight: 0,
-        kept: 0,
-        kept_max: 0,
-        kept_left: false,
-        held: HeldClaims::default(),
-        unflushed: Vec::new(),
-        busy: Vec::new(),
-        busy_retry_at: None,
-        flush_retry_at: None,
-        flush_due_at: None,
-        failures: FailureStreak::of("dispatcher").action("write outcomes of starts"),
-        failed: None,
-        batches: Vec::new(),
-        counts: ClaimCounts::default(),
-    };
+    let mut run = Run::new(dispatcher, lock, events);
     // A fresh claim needs no renewal, so the first tick comes after a third of the lease.
     let third = options.claim_lease / 3;
     let mut renew = interval_at((Instant::now() + third).into(), third);
@@ -142,6 +106,52 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at.into()).await,
         None => std::future::pending().await,
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        dispatcher: &'a Dispatcher,
+        lock: Option<LockToken>,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> Self {
+        let shared = dispatcher.shared.clone();
+        let armed = dispatcher.armed.load(Ordering::Relaxed);
+        Self {
+            dispatcher,
+            tasks: Tasks {
+                shared: shared.clone(),
+                events,
+            },
+            shared,
+            lock,
+            poll: if armed {
+                PollState::FinalPoll
+            } else {
+                PollState::Now
+            },
+            claiming: false,
+            flushing: false,
+            renewing: false,
+            extending_lock: false,
+            armed_at: None,
+            next_due: None,
+            queued: VecDeque::new(),
+            in_flight: 0,
+            kept: 0,
+            kept_max: 0,
+            kept_left: false,
+            held: HeldClaims::default(),
+            unflushed: Vec::new(),
+            busy: Vec::new(),
+            busy_retry_at: None,
+            flush_retry_at: None,
+            flush_due_at: None,
+            failures: FailureStreak::of("dispatcher").action("write outcomes of starts"),
+            failed: None,
+            batches: Vec::new(),
+            counts: ClaimCounts::default(),
+        }
     }
 }
 

@@ -122,6 +122,15 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
     log::answered(claimed, &outcome);
     trace::answered(call, &outcome);
     let is_first_failure = record(shared, claimed, &outcome);
+    resolve_outcome(shared, claimed, outcome, is_first_failure).await
+}
+
+async fn resolve_outcome(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+    outcome: StartOutcome,
+    is_first_failure: bool,
+) -> Resolution {
     let is_cancelled = claimed.cancel_requested && claimed.origin == ExecutionOrigin::Kept;
     match outcome {
         StartOutcome::Started | StartOutcome::AlreadyStarted { .. } if is_cancelled => {
