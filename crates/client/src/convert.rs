@@ -48,6 +48,7 @@ fn job(from: api::ClaimedJob) -> ClaimedJob {
         created_at: from.created_at,
         lease: Duration::from_millis(from.lease_ms),
         lease_expires_at: from.lease_expires_at,
+        group: None,
     }
 }
 

@@ -3,9 +3,11 @@
 
 mod claim;
 mod finish;
+mod turns;
 
 pub use claim::{ClaimedJob, JobClaim, JobRef, JobsClaimed, JobsRenewed};
 pub use finish::{JobEnd, JobFinish, JobFinished, RetryMode};
+pub use turns::{NextTurn, Places, Turns};
 
 use crate::limits::JOB_WAIT_MAX_DAYS;
 use crate::retry::Backoff;

@@ -29,6 +29,8 @@ pub fn check_user_queue(name: &str) -> Result<(), TextProblem> {
 pub struct QueueSettings {
     /// How many of its jobs may run at once, over all workers; none is no limit.
     pub limit: Option<u32>,
+    /// How many jobs of one group may run at once; none is no limit. Jobs without a group count as one group.
+    pub group_limit: Option<u32>,
     /// Whether the queue is paused: claims return no jobs.
     pub paused: bool,
     /// Whether completed jobs and their results are kept until they are pruned. Failed jobs always are.
@@ -45,6 +47,7 @@ impl Default for QueueSettings {
     fn default() -> Self {
         Self {
             limit: None,
+            group_limit: None,
             paused: false,
             keep_completed: true,
             lease: DEFAULT_LEASE,

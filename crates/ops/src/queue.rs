@@ -41,6 +41,7 @@ pub async fn update(
     let retry = changed_retry(store, name, update.max_attempts, update.backoff).await?;
     let change = QueueChange {
         limit: update.limit,
+        group_limit: None,
         paused: update.paused,
         keep_completed: update.keep_completed,
         lease: update.lease,

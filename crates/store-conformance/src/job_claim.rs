@@ -45,6 +45,7 @@ pub async fn claim_returns_everything_a_handler_needs(f: Fixture) {
         id,
         token: job.token,
         kind: new.kind,
+        group: new.group,
         payload: new.payload,
         priority: 3,
         attempt: 1,

@@ -23,6 +23,7 @@ pub async fn is_read_back_as_enqueued(f: Fixture) {
     let new = NewJob {
         queue: "reports".into(),
         kind: "render".into(),
+        group: Some("käse".into()),
         payload: JsonText::parse(" {\"b\":1.50, \"a\":[1,2]} ").expect("valid JSON"),
         priority: -7,
         start: JobStart::At(f.now() + Duration::from_secs(60)),
@@ -40,6 +41,7 @@ pub async fn is_read_back_as_enqueued(f: Fixture) {
         id,
         queue: new.queue,
         kind: new.kind,
+        group: new.group,
         status: JobStatus::Queued.into(),
         priority: -7,
         payload: new.payload,

@@ -60,6 +60,7 @@ pub mod job_dedup;
 pub mod job_enqueue;
 pub mod job_finish;
 pub mod job_finish_kinds;
+pub mod job_group;
 pub mod job_limit;
 pub mod job_list;
 pub mod job_notification;

@@ -15,6 +15,7 @@ use std::time::Duration;
 fn everything() -> QueueChange {
     QueueChange {
         limit: Some(Some(7)),
+        group_limit: Some(Some(5)),
         paused: Some(true),
         keep_completed: Some(false),
         lease: Some(Duration::from_millis(1_500)),
@@ -60,6 +61,7 @@ pub async fn settings_are_read_back(f: Fixture) {
     let queue = f.set_queue(change).await;
     let settings = QueueSettings {
         limit: Some(7),
+        group_limit: Some(5),
         paused: true,
         keep_completed: false,
         lease: Duration::from_millis(1_500),
@@ -78,12 +80,14 @@ pub async fn update_changes_only_the_given_fields(f: Fixture) {
     assert_eq!(f.set_queue(QueueChange::default()).await, before);
     let change = QueueChange {
         limit: Some(None),
+        group_limit: Some(None),
         timeout: Some(None),
         ..QueueChange::default()
     };
     let after = f.set_queue(change).await;
     let expected = QueueSettings {
         limit: None,
+        group_limit: None,
         timeout: None,
         ..before.settings
     };
@@ -91,9 +95,11 @@ pub async fn update_changes_only_the_given_fields(f: Fixture) {
     assert_eq!(after.created_at, before.created_at);
     let zero = QueueChange {
         limit: Some(Some(0)),
+        group_limit: Some(Some(0)),
         ..QueueChange::default()
     };
-    assert_eq!(f.set_queue(zero).await.settings.limit, Some(0));
+    let settings = f.set_queue(zero).await.settings;
+    assert_eq!((settings.limit, settings.group_limit), (Some(0), Some(0)));
 }
 
 /// The list is ordered by name, in pages without gaps or repeats.

@@ -1,7 +1,7 @@
 //! Reads and updates queues and their limits.
 
 use crate::audit;
-use crate::job::{queue_cache, row as job_row};
+use crate::job::{enqueue::GROUPS_LINE, queue_cache, row as job_row};
 use crate::pool;
 use crate::queue_access;
 use crate::row::{self, micros};
@@ -44,9 +44,19 @@ impl QueueStore for PostgresStore {
                     &change.retry.map(|retry| retry.backoff.jitter),
                     &change.timeout.is_some(),
                     &change.timeout.flatten().map(micros),
+                    &change.group_limit.is_some(),
+                    &limit_column(change.group_limit.flatten()),
                 ],
             )
             .await?;
+        if let Some(limit) = change.group_limit {
+            if limit.is_some() {
+                let line: &Params<'_> = &[&[id].as_slice(), &[GROUPS_LINE].as_slice()];
+                transaction.execute(sql!("queue/line"), line).await?;
+            }
+            let params: &Params<'_> = &[&id, &transaction.job_xid_offset];
+            transaction.one(sql!("queue/regroup"), params).await?;
+        }
         let now = self.given_now();
         let record = AuditRecord::queue_update(name, change);
         audit::record(&transaction, now, by, &record).await?;

@@ -1,7 +1,7 @@
 //! Job queues: find or create by name, update, list, count; and the limit on running jobs of all queues.
 
 use crate::error::Fault;
-use crate::job::overrides;
+use crate::job::{group, overrides};
 use crate::notification::NotifyTarget;
 use crate::row::{Columns, Text, blob, duration, micros};
 use crate::session::Session;
@@ -156,6 +156,8 @@ fn open_bytes(session: &Session<'_>, queues: &[String], up_to: u64) -> Result<u6
 #[derive(Clone, Debug)]
 pub(crate) struct QueueRow {
     pub(crate) id: i64,
+    /// Whether it has had a job with a group, or a `group_limit`.
+    pub(crate) has_groups: bool,
     pub(crate) queue: Queue,
 }
 
@@ -190,7 +192,10 @@ impl<'a> QueueCache<'a> {
 
     /// Whether one of these queues, or all queues together, have a limit on running jobs.
     pub(crate) fn any_limited(&self) -> Result<bool, Fault> {
-        let limited = |queue_row: &QueueRow| queue_row.settings().limit.is_some();
+        let limited = |queue_row: &QueueRow| {
+            let settings = queue_row.settings();
+            settings.limit.is_some() || settings.group_limit.is_some()
+        };
         Ok(!self.queues.is_empty()
             && (self.queues.values().any(limited) || limit(self.session)?.is_some()))
     }
@@ -236,6 +241,9 @@ fn update(session: &Session<'_>, name: &str, change: &QueueChange) -> Result<Que
     let mut found = get_or_create(session, name)?;
     let settings = &mut found.queue.settings;
     settings.limit = change.limit.unwrap_or(settings.limit);
+    let group_limit = change.group_limit.unwrap_or(settings.group_limit);
+    let changes_groups = group_limit != settings.group_limit;
+    settings.group_limit = group_limit;
     settings.paused = change.paused.unwrap_or(settings.paused);
     settings.keep_completed = change.keep_completed.unwrap_or(settings.keep_completed);
     settings.lease = change.lease.map_or(settings.lease, bounded);
@@ -252,9 +260,13 @@ fn update(session: &Session<'_>, name: &str, change: &QueueChange) -> Result<Que
         settings.retry.backoff.factor,
         micros(settings.retry.backoff.max),
         settings.retry.backoff.jitter,
-        settings.timeout.map(micros)
+        settings.timeout.map(micros),
+        settings.group_limit
     ];
     session.run(UPDATE, row)?;
+    if changes_groups {
+        group::apply_limit(session, found.id, group_limit)?;
+    }
     session.notify(NotifyTarget::Workers);
     // Read back as stored: durations are truncated to microseconds.
     session.one(GET, [found.id], |row| Ok(queue_row(row)?.queue))
@@ -327,10 +339,12 @@ fn queue_row(row: &Row<'_>) -> Result<QueueRow, Fault> {
     let retry = overrides::retry_overrides(row, 6)?;
     Ok(QueueRow {
         id: row.get(0)?,
+        has_groups: row.get("has_groups")?,
         queue: Queue {
             name: row.get(1)?,
             settings: QueueSettings {
                 limit: row.get(2)?,
+                group_limit: row.get("group_limit")?,
                 paused: row.get(3)?,
                 keep_completed: row.get(4)?,
                 lease: duration(row.get(5)?),

@@ -285,6 +285,7 @@ impl AuditRecord {
     pub fn queue_update(name: &str, change: &QueueChange) -> Self {
         let QueueChange {
             limit,
+            group_limit,
             paused,
             keep_completed,
             lease,
@@ -293,6 +294,7 @@ impl AuditRecord {
         } = *change;
         let details = changed([
             ("limit", limit.map(|limit| json!(limit))),
+            ("group_limit", group_limit.map(|limit| json!(limit))),
             ("paused", paused.map(Value::from)),
             ("keep_completed", keep_completed.map(Value::from)),
             ("lease_ms", lease.map(|lease| json!(millis(lease)))),

@@ -23,6 +23,8 @@ record! {
         pub queue: String = "queue",
         /// The kind of work; handlers are registered by kind.
         pub kind: String = "kind",
+        /// The group it takes turns with.
+        pub group: Option<String> = "group_name",
         /// Its status.
         pub status: Named<JobStatus> = "status",
         /// Higher is served first.
@@ -90,9 +92,11 @@ pub struct NewJob {
     pub queue: String,
     /// The kind of work; handlers are registered by kind.
     pub kind: String,
+    /// Whose turns its claims use: in a queue, groups that have a job due take turns, one job each. Jobs without a group share one.
+    pub group: Option<String>,
     /// The input of the job.
     pub payload: JsonText,
-    /// Higher is served first.
+    /// Higher is served first, within the group.
     pub priority: i16,
     /// When it may run at the earliest.
     pub start: JobStart,
@@ -135,6 +139,7 @@ impl NewJob {
         Self {
             queue: queue.into(),
             kind: kind.into(),
+            group: None,
             payload,
             priority: 0,
             start: JobStart::Now,

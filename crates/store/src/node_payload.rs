@@ -132,6 +132,7 @@ mod tests {
             created_at: Timestamp::UNIX_EPOCH,
             lease: Duration::from_secs(30),
             lease_expires_at: Timestamp::UNIX_EPOCH,
+            group: None,
         }
     }
 

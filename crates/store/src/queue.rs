@@ -94,6 +94,8 @@ pub enum QueueShared {
 pub struct QueueChange {
     /// The limit of running jobs; `Some(None)` removes it.
     pub limit: Option<Option<u32>>,
+    /// The limit of running jobs of one group; `Some(None)` removes it.
+    pub group_limit: Option<Option<u32>>,
     /// Whether it is paused.
     pub paused: Option<bool>,
     /// Whether completed jobs are kept.

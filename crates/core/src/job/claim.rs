@@ -47,6 +47,8 @@ pub struct ClaimedJob {
     pub token: i64,
     /// The kind of work; handlers are registered by kind.
     pub kind: String,
+    /// The group it takes turns with.
+    pub group: Option<String>,
     /// The input of the job.
     pub payload: JsonText,
     /// Higher is served first.

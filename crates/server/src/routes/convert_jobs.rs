@@ -212,6 +212,7 @@ pub(super) fn new_job(
     Ok(store::job::NewJob {
         queue: queue.to_owned(),
         kind: from.kind,
+        group: None,
         payload: from.payload,
         priority: from.priority,
         start,

@@ -67,6 +67,7 @@ impl Model {
     fn jobs<T>(&self, act: impl FnOnce(&mut Jobs, Timestamp) -> T) -> T {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = act(&mut jobs, self.now());
+        jobs.end_group_call(self.now());
         if std::mem::take(&mut jobs.notify) {
             self.job_notifications.send_modify(|count| *count += 1);
         }

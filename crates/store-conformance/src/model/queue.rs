@@ -40,12 +40,14 @@ impl Jobs {
         let queue = self.queue(name, now);
         let settings = &mut queue.settings;
         settings.limit = change.limit.unwrap_or(settings.limit);
+        settings.group_limit = change.group_limit.unwrap_or(settings.group_limit);
         settings.paused = change.paused.unwrap_or(settings.paused);
         settings.keep_completed = change.keep_completed.unwrap_or(settings.keep_completed);
         settings.lease = bounded(change.lease.unwrap_or(settings.lease));
         settings.retry = change.retry.unwrap_or(settings.retry);
         settings.timeout = change.timeout.unwrap_or(settings.timeout);
         let queue = queue.clone();
+        self.apply_group_limit(name);
         self.notify = true;
         queue
     }

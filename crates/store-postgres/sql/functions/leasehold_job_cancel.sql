@@ -25,6 +25,11 @@ BEGIN
     PERFORM 1 FROM {schema}.job_waiting w WHERE w.job_id = p_id FOR UPDATE NOWAIT;
     PERFORM 1 FROM {schema}.job_key k WHERE k.job_id = p_id FOR UPDATE NOWAIT;
     PERFORM 1 FROM {schema}.job_note n WHERE n.job_id = p_id FOR UPDATE NOWAIT;
+    IF target.group_name IS NOT NULL THEN
+        -- The group has its turn since the job was enqueued, also if its other jobs came later.
+        PERFORM {schema}.leasehold_job_regroup(target.queue_id, coalesce((SELECT e.job_xid_offset FROM {schema}.epoch e
+            WHERE e.server_started_at = pg_postmaster_start_time() LIMIT 1), 0));
+    END IF;
     DELETE FROM {schema}.job_waiting w WHERE w.job_id = p_id RETURNING w.* INTO waited;
     IF waited.job_id IS NULL THEN
         IF EXISTS (SELECT FROM {schema}.job_end e WHERE e.id = p_id) THEN
@@ -35,6 +40,9 @@ BEGIN
         IF NOT FOUND THEN
             RETURN 'not_found';
         END IF;
+    END IF;
+    IF target.group_name IS NOT NULL THEN
+        PERFORM {schema}.leasehold_job_leave(target.queue_id, target.group_name);
     END IF;
     INSERT INTO {schema}.job_end (id, finished_at, token, attempts, status, last_error)
     VALUES (p_id, moment, coalesce(waited.token, 0), coalesce(waited.attempts, 0), 'failed', 'cancelled');

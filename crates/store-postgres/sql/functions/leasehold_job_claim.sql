@@ -5,15 +5,16 @@
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
 -- next waiting job is due, and how many leases had expired. The other rows are the jobs with their own settings.
 -- p_expired_max = 0: does not scan for expired leases.
+-- p_places, p_held_names, p_held: the places of the caller and what each group holds of them; see leasehold_job_turns.
 -- p_xid_offset: the job_xid_offset of the epoch. Lower numbers in cursors are of another cluster, where their transactions have ended.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_job_claim(
     p_now timestamptz, p_queue integer, p_name text, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
-    p_expired_max integer, p_xid_offset bigint
+    p_expired_max integer, p_xid_offset bigint, p_places integer, p_held_names text[], p_held integer[]
 ) RETURNS TABLE (
     id bigint, token bigint, attempt integer, priority smallint, created_at timestamptz, kind text, payload json,
     max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision,
     backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text,
-    lease_us bigint, lease_expires_at timestamptz, at_limit boolean, next_due_us bigint, expired integer
+    group_name text, lease_us bigint, lease_expires_at timestamptz, at_limit boolean, next_due_us bigint, expired integer
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -40,6 +41,17 @@ DECLARE
     tries integer[] := '{}';
     some_nodes boolean := false;
     next_due timestamptz;
+    -- In a queue with groups: the round before and after, the jobs in turn, and those of the lines.
+    is_grouped boolean := false;
+    total integer;
+    was_version bigint;
+    round {schema}.job_round;
+    turns record;
+    own_ids bigint[];
+    own_spots tid[];
+    own_tries integer[];
+    groups text[];
+    cut integer;
 BEGIN
     -- The shared lock blocks changes of the total limit.
     PERFORM pg_advisory_xact_lock_shared(730833, 0), pg_advisory_xact_lock(730834, p_queue);
@@ -61,7 +73,7 @@ BEGIN
     next_due := about.next_due;
 
     IF about.some_expired THEN
-        SELECT count(*) INTO freed FROM {schema}.leasehold_job_expire(moment, p_expired_from, p_expired_max);
+        SELECT count(*) INTO freed FROM {schema}.leasehold_job_expire(moment, p_expired_from, p_expired_max, p_xid_offset);
         IF freed > 0 THEN
             PERFORM {schema}.leasehold_job_notify();
         END IF;
@@ -74,8 +86,10 @@ BEGIN
     END IF;
     wanted := greatest(least(p_max, room), 0);
 
-    IF next_due <= moment THEN
-        UPDATE {schema}.job_waiting w SET ready = true
+    IF next_due <= moment AND p_max > 0 THEN
+        -- The jobs of groups get the number of this transaction, so that the fold finds them.
+        UPDATE {schema}.job_waiting w SET ready = true, xid = CASE WHEN w.group_name IS NOT NULL THEN
+            (pg_current_xact_id()::text::bigint + p_xid_offset)::text::xid8 END
         FROM (
             SELECT d.job_id FROM {schema}.job_waiting d
             WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
@@ -90,14 +104,15 @@ BEGIN
     <<lines>>
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
-            coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
+            coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting,
+            lead(n.priority) OVER (ORDER BY n.priority DESC) IS NOT NULL AS more_lines
         FROM {schema}.job_line n
         LEFT JOIN LATERAL (
             SELECT c.* FROM {schema}.job_cursor c WHERE c.queue_id = p_queue AND c.priority = n.priority
             ORDER BY c.version DESC LIMIT 1
         ) c ON true
         LEFT JOIN LATERAL (
-            SELECT 1 AS some FROM {schema}.job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready LIMIT 1
+            SELECT 1 AS some FROM {schema}.job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready AND w.group_name IS NULL LIMIT 1
         ) w ON true
         LEFT JOIN LATERAL (
             SELECT 1 AS some FROM {schema}.job j
@@ -106,10 +121,29 @@ BEGIN
             ORDER BY j.xid, j.id LIMIT 1
         ) f ON true
         WHERE n.queue_id = p_queue AND wanted > 0
-            AND (w.some IS NOT NULL OR cardinality(c.late_xid) > 0 OR f.some IS NOT NULL)
+            AND (n.priority = 32767 OR w.some IS NOT NULL OR cardinality(c.late_xid) > 0 OR f.some IS NOT NULL)
         ORDER BY n.priority DESC
     LOOP
         EXIT WHEN wanted <= 0;
+        IF line.priority = 32767 THEN
+            -- The marker of a queue with groups, before its lines.
+            is_grouped := true;
+            round := {schema}.leasehold_job_fold(p_queue, p_xid_offset);
+            was_version := round.version;
+            IF round.group_limit IS DISTINCT FROM about.group_limit
+                OR round.recount_after <= (pg_snapshot_xmin(pg_current_snapshot())::text::bigint + p_xid_offset)::text::xid8
+            THEN
+                round := {schema}.leasehold_job_recount(p_queue, about.group_limit, round, p_xid_offset);
+            END IF;
+            round := {schema}.leasehold_job_ungrouped(p_queue, line.more_lines, round);
+            turns := {schema}.leasehold_job_turns(p_queue, about.group_limit, round.round_from, wanted, wanted, p_places, p_held_names, p_held);
+            -- The lines give the jobs without group; of the bytes they may use their part.
+            take := (SELECT count(*) FROM unnest(turns.givers, turns.ids) AS t (giver, id) WHERE t.giver IS NOT NULL AND t.id IS NULL);
+            bytes_left := 4194304::bigint * take / greatest(coalesce(cardinality(turns.givers), 0), 1);
+            total := wanted;
+            wanted := take;
+            CONTINUE;
+        END IF;
         take := wanted;
         fitting := NULL;
         LOOP
@@ -133,7 +167,7 @@ BEGIN
                 -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
                 WITH waiting AS (
                     SELECT w.job_id, w.created_at, w.attempts FROM {schema}.job_waiting w
-                    WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
+                    WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready AND w.group_name IS NULL
                     ORDER BY w.created_at, w.job_id LIMIT take FOR UPDATE SKIP LOCKED
                 ), late AS (
                     SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph, j.bytes
@@ -267,11 +301,59 @@ BEGIN
         EXIT lines WHEN take < wanted + pick.found;
     END LOOP;
 
+    IF is_grouped THEN
+        IF cardinality(picked) < (SELECT count(*) FROM unnest(turns.givers, turns.ids) AS t (giver, id) WHERE t.giver IS NOT NULL AND t.id IS NULL) THEN
+            turns := {schema}.leasehold_job_turns(p_queue, about.group_limit, round.round_from, total, cardinality(picked), p_places, p_held_names, p_held);
+        END IF;
+        bytes_left := 4194304 - (4194304::bigint * cardinality(picked) / greatest(coalesce(cardinality(turns.givers), 0), 1) - bytes_left);
+        cut := coalesce(cardinality(turns.givers), 0);
+        IF (SELECT sum(b.n) FROM unnest(turns.bytes) AS b (n)) > bytes_left THEN
+            FOR i IN 1..cut LOOP
+                CONTINUE WHEN turns.ids[i] IS NULL;
+                SELECT CASE WHEN j.node IS NULL THEN octet_length(j.payload::text)
+                        ELSE coalesce(substring(j.payload ->> 'bytes'::text FROM '^[0-9]{1,9}$'::text)::integer, 0) END
+                    + coalesce((
+                    SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
+                    FROM {schema}.job_note o WHERE o.job_id = j.id LIMIT 1), 0)
+                INTO bytes FROM {schema}.job j WHERE j.ctid = turns.spots[i];
+                IF bytes > bytes_left AND i > 1 THEN
+                    cut := i - 1;
+                    EXIT;
+                END IF;
+                bytes_left := bytes_left - coalesce(bytes, 0);
+            END LOOP;
+        END IF;
+        own_ids := picked;
+        own_spots := spots;
+        own_tries := tries;
+        SELECT array_agg(m.id), array_agg(m.spot), array_agg(m.try), array_agg(m.name), some_nodes OR coalesce(bool_or(m.of_graph), false)
+        INTO picked, spots, tries, groups, some_nodes
+        FROM (
+            SELECT coalesce(t.id, own_ids[t.own]) AS id, coalesce(t.spot, own_spots[t.own]) AS spot,
+                CASE WHEN t.id IS NULL THEN own_tries[t.own] ELSE t.try END AS try, t.of_graph, turns.names[t.giver] AS name
+            FROM (
+                SELECT u.*, count(*) FILTER (WHERE u.id IS NULL) OVER (ORDER BY u.pos) AS own
+                FROM unnest(turns.ids, turns.spots, turns.tries, turns.nodes, turns.givers) WITH ORDINALITY AS u (id, spot, try, of_graph, giver, pos)
+            ) t
+            -- The jobs of lines are claimed already.
+            WHERE t.pos <= cut OR t.id IS NULL AND t.own <= cardinality(own_ids)
+            ORDER BY t.pos
+        ) m;
+        picked := coalesce(picked, '{}');
+        round := {schema}.leasehold_job_take(p_queue, about.group_limit, round, cut, turns.ids, turns.waiting, turns.ranks, turns.times, turns.givers,
+            turns.names, turns.rows, turns.leftover, turns.running, turns.counts, turns.skipped, turns.idle);
+        DELETE FROM {schema}.job_round r WHERE r.queue_id = p_queue AND r.version = was_version AND r.xmax = '0';
+        round.version := was_version + 1;
+        INSERT INTO {schema}.job_round SELECT round.*;
+        wanted := total - cardinality(picked);
+    END IF;
+
     RETURN QUERY
     WITH page AS (
-        INSERT INTO {schema}.job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
+        INSERT INTO {schema}.job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts, groups)
         SELECT nextval('{schema}.job_token'::regclass), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
-            picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
+            picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63],
+            CASE WHEN groups IS NOT NULL THEN groups[p.first:p.first + 63] END
         FROM (
             SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
             FROM generate_series(1, cardinality(picked), 64) AS s (first)
@@ -282,12 +364,12 @@ BEGIN
     )
     SELECT NULL::bigint, NULL::bigint, NULL::integer, NULL::smallint, NULL::timestamptz, NULL::text, NULL::json,
         about.max_attempts, about.backoff_base_us, about.backoff_max_us, about.backoff_factor,
-        about.backoff_jitter, about.timeout_us, NULL::text, NULL::json, NULL::text,
+        about.backoff_jitter, about.timeout_us, NULL::text, NULL::json, NULL::text, NULL::text,
         coalesce(p_lease_us, about.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
         CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000::numeric)::bigint END, freed
     UNION ALL
     SELECT j.id, n.token, e.attempt, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us,
-        j.backoff_max_us, j.backoff_factor, j.backoff_jitter, j.timeout_us, j.trace_context, o.progress, o.last_error,
+        j.backoff_max_us, j.backoff_factor, j.backoff_jitter, j.timeout_us, j.trace_context, o.progress, o.last_error, j.group_name,
         NULL::bigint, NULL::timestamptz, NULL::boolean, NULL::bigint, NULL::integer
     FROM numbered n
     CROSS JOIN LATERAL unnest(spots[n.number * 64 + 1:n.number * 64 + 64], tries[n.number * 64 + 1:n.number * 64 + 64])

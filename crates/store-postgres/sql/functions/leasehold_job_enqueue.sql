@@ -1,5 +1,6 @@
 -- Enqueues a job within the caller's transaction and returns its id; a public function.
 -- release: 1
+-- options: group, the group that the job takes turns with.
 -- Returns the id of the new job, or of the job that holds the deduplication key.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_job_enqueue(
     queue text,
@@ -25,9 +26,17 @@ DECLARE
     holder bigint;
     own_xid xid8 := pg_current_xact_id();
     xid_offset bigint;
+    in_group text := leasehold_job_enqueue.options ->> 'group'::text;
+    is_scheduled boolean := at IS NOT NULL;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
-        PERFORM {schema}.leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
+        PERFORM {schema}.leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, ARRAY['group'::text]);
+        IF jsonb_typeof(leasehold_job_enqueue.options -> 'group'::text) NOT IN ('string'::text, 'null'::text) OR octet_length(in_group) NOT BETWEEN 1 AND 128
+            OR in_group ~ '[[:cntrl:]]' OR starts_with(in_group, 'workspace:'::text)
+        THEN
+            RAISE EXCEPTION 'group must be a string of 1 to 128 bytes without control characters, and must not start with "workspace:"'
+                USING ERRCODE = 'invalid_parameter_value';
+        END IF;
     END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
         RAISE EXCEPTION 'payload must be at most 262144 bytes of JSON, got %',
@@ -58,9 +67,9 @@ BEGIN
         INSERT INTO {schema}.queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
         SELECT q.id INTO in_queue FROM {schema}.queue q WHERE q.name = leasehold_job_enqueue.queue;
     END IF;
-    IF NOT EXISTS (SELECT FROM {schema}.job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
+    IF NOT EXISTS (SELECT FROM {schema}.job_line l WHERE l.queue_id = in_queue AND l.priority = CASE WHEN in_group IS NULL THEN leasehold_job_enqueue.priority ELSE 32767 END) THEN
         INSERT INTO {schema}.job_line (queue_id, priority, queue)
-        VALUES (in_queue, leasehold_job_enqueue.priority, leasehold_job_enqueue.queue) ON CONFLICT DO NOTHING;
+        VALUES (in_queue, CASE WHEN in_group IS NULL THEN leasehold_job_enqueue.priority ELSE 32767 END, leasehold_job_enqueue.queue) ON CONFLICT DO NOTHING;
     END IF;
     IF leasehold_job_enqueue.dedup_key IS NOT NULL THEN
         DELETE FROM {schema}.job_key k
@@ -81,13 +90,18 @@ BEGIN
     IF xid_offset > 0::bigint THEN
         own_xid := (own_xid::text::bigint + xid_offset)::text::xid8;
     END IF;
-    INSERT INTO {schema}.job (id, xid, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
+    IF in_group IS NOT NULL AND at IS NULL THEN
+        at := moment;
+    END IF;
+    INSERT INTO {schema}.job (id, xid, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context,
+        group_name)
     VALUES (new_id, own_xid, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
         leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
-        coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
+        coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024), in_group);
     IF at IS NOT NULL THEN
-        INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
-        VALUES (new_id, moment, at, in_queue, leasehold_job_enqueue.priority, false);
+        INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, queue_id, priority, ready, group_name, xid)
+        VALUES (new_id, moment, at, in_queue, leasehold_job_enqueue.priority, NOT is_scheduled, in_group,
+            CASE WHEN in_group IS NOT NULL THEN own_xid END);
     END IF;
     PERFORM {schema}.leasehold_job_notify();
     RETURN new_id;

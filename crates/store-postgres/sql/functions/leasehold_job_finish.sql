@@ -4,11 +4,12 @@
 -- queued), result, error, wait, and whether the attempt does not count. p_plain: all are completed, without results.
 -- Locks each page before it reads the clock. Skips pages that are locked; the caller tells them from lost leases. Does not wait long for rows of
 -- single jobs: the caller then ends fewer jobs at once.
+-- p_xid_offset: the job_xid_offset of the epoch.
 -- p_nodes: the caller advances the graphs of nodes, and has limited the waits for locks. Otherwise nodes stay unchanged and are returned as of_graph, except
 -- those that are requeued without counting the attempt, which does not change a graph.
 CREATE OR REPLACE FUNCTION {schema}.leasehold_job_finish(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[],
-    p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean
+    p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean, p_xid_offset bigint
 ) RETURNS TABLE (id bigint, token bigint, becomes text, run_at timestamptz) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -36,7 +37,7 @@ BEGIN
         IF settings.id IS DISTINCT FROM page.queue_id THEN
             SELECT q.* INTO settings FROM {schema}.queue q WHERE q.id = page.queue_id;
         END IF;
-        wakes := wakes OR settings.max_running IS NOT NULL;
+        wakes := wakes OR settings.max_running IS NOT NULL OR settings.group_limit IS NOT NULL;
         skipped := NULL;
         IF page.nodes AND NOT p_nodes THEN
             SELECT array_agg(j.id) INTO skipped
@@ -57,6 +58,11 @@ BEGIN
             ELSE
                 DELETE FROM {schema}.job j WHERE j.id = ANY (page.ids);
             END IF;
+            IF settings.group_limit IS NOT NULL THEN
+                INSERT INTO {schema}.job_group_end (queue_id, ended, xid, job_id, group_name)
+                SELECT page.queue_id, count(*), (pg_current_xact_id()::text::bigint + p_xid_offset)::text::xid8, min(e.id), coalesce(e.name, '')
+                FROM unnest(page.ids, page.groups) AS e (id, name) GROUP BY coalesce(e.name, '') ORDER BY min(e.id);
+            END IF;
             done := done || page.ids;
             RETURN QUERY SELECT e.id, page.token, NULL::text, NULL::timestamptz FROM unnest(page.ids) AS e (id);
             CONTINUE;
@@ -64,26 +70,31 @@ BEGIN
 
         FOR held IN
             WITH entry AS MATERIALIZED (
-                SELECT e.id, e.ends, e.attempt, e.ordinal, g.ordinal AS given_ordinal,
+                SELECT e.id, e.ends, e.attempt, e.name, e.ordinal, g.ordinal AS given_ordinal,
                     g.ordinal IS NOT NULL AND e.ends > moment AND (skipped IS NULL OR e.id <> ALL (skipped)) AS owned
-                FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
+                FROM unnest(page.ids, page.ends, page.attempts, page.groups) WITH ORDINALITY AS e (id, ends, attempt, name, ordinal)
                 LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, ordinal) ON g.id = e.id
             ), rest AS (
                 SELECT min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
-                    array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
+                    array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts,
+                    CASE WHEN page.groups IS NOT NULL THEN array_agg(e.name ORDER BY e.ordinal) END AS groups
                 FROM entry e WHERE NOT e.owned
             ), kept AS (
                 UPDATE {schema}.job_lease l
-                SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
+                SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts, groups = r.groups
                 FROM rest r WHERE l.token = page.token AND r.entries > 0 AND r.entries < page.entries
             ), gone AS (
                 DELETE FROM {schema}.job_lease l USING rest r WHERE l.token = page.token AND r.entries = 0
             ), owned AS MATERIALIZED (
-                SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.given_ordinal] END AS becomes,
+                SELECT e.id, e.attempt, e.name, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.given_ordinal] END AS becomes,
                     p_results[low - 1 + e.given_ordinal] AS result, p_errors[low - 1 + e.given_ordinal] AS error,
                     moment + p_waits_us[low - 1 + e.given_ordinal]::double precision * interval '1 microsecond' AS run_at,
                     p_uncounted[low - 1 + e.given_ordinal] AS uncounted
                 FROM entry e WHERE e.owned
+            ), freed AS (
+                INSERT INTO {schema}.job_group_end (queue_id, ended, xid, job_id, group_name)
+                SELECT page.queue_id, count(*), (pg_current_xact_id()::text::bigint + p_xid_offset)::text::xid8, min(o.id), coalesce(o.name, '')
+                FROM owned o WHERE settings.group_limit IS NOT NULL GROUP BY coalesce(o.name, '') ORDER BY min(o.id)
             ), ended AS (
                 INSERT INTO {schema}.job_end (id, finished_at, token, attempts, status, result, last_error)
                 SELECT o.id, moment, page.token, o.attempt, o.becomes, o.result,
@@ -93,9 +104,10 @@ BEGIN
                 DELETE FROM {schema}.job j
                 WHERE NOT settings.keep_completed AND j.id = ANY (ARRAY(SELECT o.id FROM owned o WHERE o.becomes = 'completed'))
             ), requeued AS (
-                INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
+                INSERT INTO {schema}.job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready, group_name, xid)
                 SELECT o.id, j.created_at, o.run_at, page.token, page.queue_id, o.attempt - o.uncounted::integer, j.priority,
-                    o.run_at <= moment
+                    o.run_at <= moment, j.group_name,
+                    CASE WHEN j.group_name IS NOT NULL THEN (pg_current_xact_id()::text::bigint + p_xid_offset)::text::xid8 END
                 FROM owned o CROSS JOIN LATERAL (SELECT j.* FROM {schema}.job j WHERE j.id = o.id LIMIT 1) j
                 WHERE o.becomes = 'queued'
             ), noted AS (

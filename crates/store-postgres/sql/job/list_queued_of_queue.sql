@@ -3,7 +3,9 @@ SELECT {job/columns}
 FROM (
     SELECT j.* FROM (
         (SELECT w.id FROM (
-            SELECT w.job_id AS id FROM {schema}.job_waiting w WHERE w.queue_id = $3 AND w.ready AND w.job_id < $2
+            SELECT w.job_id AS id FROM {schema}.job_waiting w WHERE w.queue_id = $3 AND w.ready AND w.group_name IS NULL AND w.job_id < $2
+            UNION ALL
+            SELECT w.job_id FROM {schema}.job_waiting w WHERE w.queue_id = $3 AND w.ready AND w.group_name IS NOT NULL AND w.job_id < $2
             UNION ALL
             SELECT w.job_id FROM {schema}.job_waiting w WHERE w.queue_id = $3 AND NOT w.ready AND w.job_id < $2
         ) w ORDER BY w.id DESC LIMIT $4)

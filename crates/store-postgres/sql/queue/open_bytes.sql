@@ -22,7 +22,14 @@ FROM (
     WHERE q.name = ANY ($1::text[])
     UNION ALL
     SELECT pg_column_size(j.payload) + coalesce(pg_column_size(o.progress), 0) + $2
-    FROM {schema}.queue q JOIN {schema}.job_waiting w ON w.queue_id = q.id AND w.ready JOIN {schema}.job j ON j.id = w.job_id
+    FROM {schema}.queue q JOIN {schema}.job_waiting w ON w.queue_id = q.id AND w.ready AND w.group_name IS NULL
+    JOIN {schema}.job j ON j.id = w.job_id
+    LEFT JOIN {schema}.job_note o ON o.job_id = j.id
+    WHERE q.name = ANY ($1)
+    UNION ALL
+    SELECT pg_column_size(j.payload) + coalesce(pg_column_size(o.progress), 0) + $2
+    FROM {schema}.queue q JOIN {schema}.job_waiting w ON w.queue_id = q.id AND w.ready AND w.group_name IS NOT NULL
+    JOIN {schema}.job j ON j.id = w.job_id
     LEFT JOIN {schema}.job_note o ON o.job_id = j.id
     WHERE q.name = ANY ($1)
     UNION ALL

@@ -10,7 +10,9 @@ WITH clock AS MATERIALIZED (
 SELECT s.running, w.waiting, {queue/columns}
 FROM shown s CROSS JOIN clock CROSS JOIN LATERAL (
     SELECT count(*) AS waiting FROM (
-        SELECT 1 FROM {schema}.job_waiting w WHERE w.queue_id = s.id AND w.ready
+        SELECT 1 FROM {schema}.job_waiting w WHERE w.queue_id = s.id AND w.ready AND w.group_name IS NULL
+        UNION ALL
+        SELECT 1 FROM {schema}.job_waiting w WHERE w.queue_id = s.id AND w.ready AND w.group_name IS NOT NULL
         UNION ALL
         SELECT 1 FROM {schema}.job_waiting w WHERE w.queue_id = s.id AND NOT w.ready AND w.run_at <= clock.now
         UNION ALL

@@ -9,6 +9,7 @@ UPDATE {schema}.queue SET
     backoff_max_us = coalesce($9, backoff_max_us),
     backoff_factor = coalesce($10, backoff_factor),
     backoff_jitter = coalesce($11, backoff_jitter),
-    timeout_us = CASE WHEN $12 THEN $13 ELSE timeout_us END
+    timeout_us = CASE WHEN $12 THEN $13 ELSE timeout_us END,
+    group_limit = CASE WHEN $14 THEN $15 ELSE group_limit END
 WHERE id = $1
 RETURNING {schema}.leasehold_job_notify() AS notified, {queue/columns}

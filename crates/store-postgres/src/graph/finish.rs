@@ -146,7 +146,16 @@ async fn attempt(
         return Ok(Attempt::Unlocked);
     }
     let session = transaction.session();
-    let jobs = jobs::end(session, Some(moment), call.worker, &[decision], true).await?;
+    let offset = transaction.job_xid_offset;
+    let jobs = jobs::end(
+        session,
+        Some(moment),
+        call.worker,
+        &[decision],
+        true,
+        offset,
+    )
+    .await?;
     let open = locked.open.unwrap_or_default();
     write::abandon(&transaction, moment, &mut changes, &open).await?;
     reach("job_finish/ended");

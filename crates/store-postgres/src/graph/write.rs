@@ -35,7 +35,10 @@ pub(super) async fn abandon(
     let mut attempts: HashMap<i64, i32> = HashMap::new();
     if !jobs.is_empty() {
         let rows = transaction
-            .many(sql!("job/abandon"), &[&moment, &jobs, &ABANDONED])
+            .many(
+                sql!("job/abandon"),
+                &[&moment, &jobs, &ABANDONED, &transaction.job_xid_offset],
+            )
             .await?;
         let attempt = |row: &Row| -> (i64, i32) { (row.get("id"), row.get("attempts")) };
         attempts.extend(rows.iter().map(attempt));

@@ -57,6 +57,9 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
                 &expired_max,
                 &claim.queue,
                 &client.job_xid_offset(),
+                &None::<i32>,
+                &None::<Vec<String>>,
+                &None::<Vec<i32>>,
             ],
         )
         .await?;
@@ -170,6 +173,7 @@ impl ClaimDefaults {
                 .try_get(4)
                 .map_err(|error| crate::error::unreadable("reading a time", error))?,
             kind: row.get(5),
+            group: row.get(16),
             payload: row.get::<_, Json>(6).0,
             retry: JobRetry {
                 max_attempts: row
@@ -204,7 +208,12 @@ pub(crate) async fn requeue_expired(store: &PostgresStore, limit: u32) -> Result
     let limit = i32::try_from(limit.min(SWEEP_MAX_BATCH)).unwrap_or(i32::MAX);
     let client = pool::take(&store.pool, context).await?;
     let epoch = client.epoch_id();
-    let params: &Params<'_> = &[&store.given_now(), &begin_scan(store, epoch), &limit];
+    let params: &Params<'_> = &[
+        &store.given_now(),
+        &begin_scan(store, epoch),
+        &limit,
+        &client.job_xid_offset(),
+    ];
     let rows = client
         .session()
         .many(sql!("job/requeue_expired"), params)

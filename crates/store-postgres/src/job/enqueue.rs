@@ -23,6 +23,17 @@ const CHUNK: usize = 1_000;
 /// How often to retry when the holder of a key releases it between two statements, or a cached line is wrong.
 const MAX_TRIES: usize = 10;
 
+/// The line that says that a queue has groups. No job has this priority.
+pub(crate) const GROUPS_LINE: i16 = 32_767;
+
+/// Returns the priority of the line that must exist for a job.
+fn line_of(job: &NewJob) -> i16 {
+    match job.group {
+        Some(_) => GROUPS_LINE,
+        None => job.priority,
+    }
+}
+
 /// A deduplication key with its queue's id.
 type Key<'a> = (i32, &'a str);
 
@@ -46,7 +57,7 @@ pub(crate) async fn enqueue(store: &PostgresStore, jobs: &[NewJob]) -> Result<Ve
     }
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     for _ in 0..MAX_TRIES {
-        let lines = jobs.iter().map(|job| (job.queue.as_str(), job.priority));
+        let lines = jobs.iter().map(|job| (job.queue.as_str(), line_of(job)));
         let queues = queue_cache::ensure_lines(store, &client, lines).await?;
         let routed = queues.into_iter().zip(jobs);
         let routed: Vec<RoutedJob<'_>> = routed
@@ -97,7 +108,11 @@ async fn insert_all(
     routed: &[RoutedJob<'_>],
 ) -> Result<Inserted> {
     match routed {
-        [one] if one.job.dedup.is_none() && one.job.start == JobStart::Now => {
+        [one]
+            if one.job.dedup.is_none()
+                && one.job.start == JobStart::Now
+                && one.job.group.is_none() =>
+        {
             let id = insert_single(store, client, *one).await?;
             Ok(Inserted::fresh(id.map(|id| vec![id])))
         }
@@ -177,7 +192,7 @@ async fn fresh_ids(
     routed: &[RoutedJob<'_>],
 ) -> Result<Option<Vec<JobId>>> {
     let count = i32::try_from(routed.len()).unwrap_or(i32::MAX);
-    let line = |routed: &RoutedJob<'_>| (routed.queue, routed.job.priority);
+    let line = |routed: &RoutedJob<'_>| (routed.queue, line_of(routed.job));
     let lines: HashMap<(i32, i16), &str> = routed
         .iter()
         .map(|routed| (line(routed), routed.job.queue.as_str()))
@@ -200,7 +215,9 @@ async fn insert(
     let at_once = routed.iter().all(|p| p.job.start == JobStart::Now);
     let numbered = ids.iter().copied().zip(routed.iter().copied());
     // COPY uses the database's clock and transaction number, so it cannot be used with others.
-    let is_plain = transaction.can_copy() && now.is_none() && transaction.job_xid_offset == 0;
+    let no_groups = routed.iter().all(|p| p.job.group.is_none());
+    let is_plain =
+        no_groups && transaction.can_copy() && now.is_none() && transaction.job_xid_offset == 0;
     if is_plain && at_once && routed.len() >= COPY_MIN_JOBS {
         let rows = numbered.map(|(id, routed)| (id, routed.queue, routed.job));
         let document = copy::encode(rows);
@@ -251,6 +268,7 @@ async fn insert_chunk(
                 &column(chunk, |p| p.job.backoff.map(|b| b.jitter)),
                 &column(chunk, |p| trace(p.job)),
                 &transaction.job_xid_offset,
+                &column(chunk, |p| p.job.group.as_deref()),
             ],
         )
         .await

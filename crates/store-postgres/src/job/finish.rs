@@ -214,7 +214,13 @@ pub(crate) async fn finish(
     let now = store.given_now();
     let mut ended = ClaimsEnded::default();
     ended
-        .end_each(client.session(), now, worker, &decisions)
+        .end_each(
+            client.session(),
+            now,
+            worker,
+            &decisions,
+            client.job_xid_offset(),
+        )
         .await?;
     let mut call = FinishCall::new(finishes, &decisions);
     let mut busy = held(store, CONTEXT, worker, &call.skipped(&ended.results)).await?;
@@ -228,7 +234,13 @@ pub(crate) async fn finish(
         }
         sleep(pause).await;
         ended
-            .end_each(client.session(), now, worker, &again)
+            .end_each(
+                client.session(),
+                now,
+                worker,
+                &again,
+                client.job_xid_offset(),
+            )
             .await?;
         busy = held(store, CONTEXT, worker, &call.skipped(&ended.results)).await?;
     }
@@ -263,10 +275,11 @@ impl ClaimsEnded {
         now: Option<Timestamp>,
         worker: &str,
         decisions: &[FinishDecision<'_>],
+        job_xid_offset: i64,
     ) -> Result<()> {
         let mut parts = vec![Cow::Borrowed(decisions)];
         while let Some(part) = parts.pop() {
-            match end(session, now, worker, &part, false).await {
+            match end(session, now, worker, &part, false, job_xid_offset).await {
                 Ok(ended) => self.results.extend(ended),
                 Err(error) if !error::is_lock_timeout(&error) => {
                     if self.results.is_empty() {
@@ -414,6 +427,7 @@ pub(crate) async fn end(
     worker: &str,
     decisions: &[FinishDecision<'_>],
     nodes: bool,
+    job_xid_offset: i64,
 ) -> Result<Vec<FinishResult>> {
     let pages = Pages::of(decisions.iter().map(|d| d.claim));
     let plain = decisions
@@ -442,6 +456,7 @@ pub(crate) async fn end(
         &waits,
         &uncounted,
         &nodes,
+        &job_xid_offset,
     ];
     let rows = session.many(sql!("job/finish"), params).await?;
     rows.iter()

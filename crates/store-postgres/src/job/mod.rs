@@ -2,7 +2,7 @@
 
 pub(crate) mod claim;
 mod copy;
-mod enqueue;
+pub(crate) mod enqueue;
 pub(crate) mod expiry_scan;
 pub(crate) mod finish;
 mod key_holders;
@@ -173,6 +173,7 @@ impl JobStore for PostgresStore {
             .await?;
         self.execute(context, sql!("job/prune_cursors"), &[])
             .await?;
+        self.execute(context, sql!("job/prune_groups"), &[]).await?;
         Ok(JobsPruned { jobs, keys })
     }
 

@@ -130,6 +130,7 @@ pub(crate) fn queue(row: &Row) -> Result<Queue> {
         name: row.get("name"),
         settings: QueueSettings {
             limit: row.get::<_, Option<i32>>("max_running").map(count),
+            group_limit: row.get::<_, Option<i32>>("group_limit").map(count),
             paused: row.get("paused"),
             keep_completed: row.get("keep_completed"),
             lease: duration(row.get("lease_us")),

@@ -1,5 +1,5 @@
 -- Reads a job without its lease; waits_or_ended is 0 if the job is fresh or running, and then its lease tells which.
-SELECT j.id, j.queue_id, q.name AS queue, j.kind, j.priority, j.payload, j.created_at, j.trace_context, j.execution_id,
+SELECT j.id, j.queue_id, q.name AS queue, j.kind, j.group_name, j.priority, j.payload, j.created_at, j.trace_context, j.execution_id,
     coalesce(j.timeout_us, q.timeout_us) AS timeout_us, coalesce(j.max_attempts, q.max_attempts) AS max_attempts,
     coalesce(j.backoff_base_us, q.backoff_base_us) AS backoff_base_us, coalesce(j.backoff_factor, q.backoff_factor) AS backoff_factor,
     coalesce(j.backoff_max_us, q.backoff_max_us) AS backoff_max_us, coalesce(j.backoff_jitter, q.backoff_jitter) AS backoff_jitter,

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::job::end::{self, EndWriter, EndedJob};
 use crate::job::finish::{self, JobHeader};
+use crate::job::group::GroupChanges;
 use crate::job::lease::{self, Page};
 use crate::job::page::Entry;
 use crate::job::{line, wait};
@@ -21,6 +22,7 @@ pub(crate) fn abandon(session: &Session<'_>, jobs: &[i64]) -> Result<HashMap<i64
     let mut ends = Vec::new();
     let mut never_claimed = Vec::new();
     let mut leased: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    let mut leased_groups: HashMap<i64, String> = HashMap::new();
     for &job in jobs {
         let Some((header, _)) = finish::job_header(session, job)? else {
             continue;
@@ -33,6 +35,7 @@ pub(crate) fn abandon(session: &Session<'_>, jobs: &[i64]) -> Result<HashMap<i64
                 _ => ends.push(end),
             }
         } else {
+            leased_groups.insert(job, header.group().to_owned());
             leased.entry(header.queue).or_default().push(job);
         }
     }
@@ -41,6 +44,15 @@ pub(crate) fn abandon(session: &Session<'_>, jobs: &[i64]) -> Result<HashMap<i64
         pages.extend(revoke_leases(session, *queue, jobs)?);
         session.notify(NotifyTarget::Workers);
     }
+    let mut groups = GroupChanges::default();
+    for (page, taken) in &pages {
+        for entry in taken {
+            if let Some(group) = leased_groups.get(&entry.job) {
+                groups.ended(entry.job, page.queue, group);
+            }
+        }
+    }
+    groups.write(session)?;
     for (page, taken) in &pages {
         ends.extend(taken.iter().map(|entry| EndedJob {
             job: entry.job,

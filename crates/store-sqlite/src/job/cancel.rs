@@ -4,6 +4,7 @@ use crate::error::Fault;
 use crate::job::abandon::remove_queued;
 use crate::job::end::{self, EndWriter};
 use crate::job::finish;
+use crate::job::group;
 use crate::session::Session;
 use leasehold_core::JobId;
 use leasehold_store::job::JobCancelled;
@@ -24,6 +25,9 @@ pub(crate) fn cancel(session: &Session<'_>, id: JobId) -> Result<JobCancelled, F
     let Some(ended) = remove_queued(session, &header, CANCELLED)? else {
         return Ok(JobCancelled::Running);
     };
+    if header.group() != group::NONE {
+        group::leave(session, header.queue, header.group())?;
+    }
     EndWriter::new(session).record([ended])?;
     Ok(JobCancelled::Cancelled)
 }

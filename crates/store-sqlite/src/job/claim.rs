@@ -5,7 +5,7 @@ use crate::job::line::{self, Run};
 use crate::job::overrides::{self, RetryOverrides};
 use crate::job::page::{Entry, PAGE_CAPACITY};
 use crate::job::unusable::{self, UnusableJob};
-use crate::job::{expire, lease, wait};
+use crate::job::{expire, group, lease, turns, wait};
 use crate::notification::NotifyTarget;
 use crate::queue::{self, QueueRow};
 use crate::row::{later, timestamp};
@@ -18,11 +18,11 @@ use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::time::Duration;
 
-const WAITING: &str = sql!("job/claim_waiting");
+pub(super) const WAITING: &str = sql!("job/claim_waiting");
 const FRESH: &str = sql!("job/claim_fresh");
 
 /// How often one claim removes jobs that nothing can run, each time up to as many as it takes.
-const MAX_REMOVALS: usize = 8;
+pub(super) const MAX_REMOVALS: usize = 8;
 
 pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaimed, Fault> {
     let requested = claim
@@ -32,6 +32,9 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
     let Some(queue) = found.filter(|found| !found.settings().paused && requested > 0) else {
         return Ok(JobsClaimed::default());
     };
+    if queue.has_groups {
+        return turns::claim(session, claim, &queue, requested);
+    }
     wait::promote(session, queue.id)?;
     let mut capacity = remaining_capacity(session, &queue)?;
     let mut requeued = capacity.min() < requested;
@@ -73,23 +76,26 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
     })
 }
 
-fn size(count: u32) -> usize {
+pub(super) fn size(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// How many more jobs may run, in the queue and in all queues.
-struct RemainingCapacity {
+pub(super) struct RemainingCapacity {
     queue: u32,
-    all: u32,
+    pub(super) all: u32,
 }
 
 impl RemainingCapacity {
-    fn min(&self) -> u32 {
+    pub(super) fn min(&self) -> u32 {
         self.queue.min(self.all)
     }
 }
 
-fn remaining_capacity(session: &Session<'_>, row: &QueueRow) -> Result<RemainingCapacity, Fault> {
+pub(super) fn remaining_capacity(
+    session: &Session<'_>,
+    row: &QueueRow,
+) -> Result<RemainingCapacity, Fault> {
     let queue = match row.settings().limit {
         None => u32::MAX,
         Some(limit) => limit.saturating_sub(queue::running(session, row.id)?),
@@ -102,24 +108,24 @@ fn remaining_capacity(session: &Session<'_>, row: &QueueRow) -> Result<Remaining
 }
 
 /// Selects and leases a queue's jobs in claim order.
-struct ClaimOrder<'a> {
-    session: &'a Session<'a>,
-    queue: &'a QueueRow,
-    lease: Duration,
+pub(super) struct ClaimOrder<'a> {
+    pub(super) session: &'a Session<'a>,
+    pub(super) queue: &'a QueueRow,
+    pub(super) lease: Duration,
 }
 
 /// Jobs in claim order, not leased yet.
 #[derive(Default)]
-struct Selection {
-    jobs: Vec<Candidate>,
-    parts: Vec<RunPrefix>,
+pub(super) struct Selection {
+    pub(super) jobs: Vec<Candidate>,
+    pub(super) parts: Vec<RunPrefix>,
     /// Whether the next job did not fit into [`CLAIM_MAX_BYTES`].
-    is_cut: bool,
+    pub(super) is_cut: bool,
 }
 
-struct Candidate {
+pub(super) struct Candidate {
     job: ClaimedJob,
-    /// The job's `run_at` if it was waiting; none for a fresh job.
+    /// The job's `run_at` if it has a waiting row; none for a job of a line.
     waited: Option<i64>,
     /// Whether the job runs a node of a graph.
     node: bool,
@@ -127,7 +133,7 @@ struct Candidate {
 
 impl Candidate {
     /// Returns the bytes that count towards [`CLAIM_MAX_BYTES`].
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self.node {
             true => self.job.node_bytes(),
             false => self.job.bytes(),
@@ -136,7 +142,7 @@ impl Candidate {
 }
 
 /// The ids of a run up to `last`, and the jobs of them that exist.
-struct RunPrefix {
+pub(super) struct RunPrefix {
     run: Run,
     last: i64,
     jobs: Vec<i64>,
@@ -159,14 +165,14 @@ impl ClaimOrder<'_> {
     }
 
     /// Returns the first jobs. If some of them are unusable, the selection must not be leased.
-    fn select_usable(
+    pub(super) fn select_usable(
         &self,
         most: u32,
         unusable: &mut Vec<UnusableJob>,
     ) -> Result<Selection, Fault> {
         let mut waiting = BoundedRows::default();
         self.session.with_statement(WAITING, |statement| {
-            let mut rows = statement.query(params![self.queue.id, most])?;
+            let mut rows = statement.query(params![self.queue.id, most, group::NONE, 0])?;
             while !waiting.is_full()
                 && let Some(row) = rows.next()?
             {
@@ -222,7 +228,11 @@ impl ClaimOrder<'_> {
     }
 
     /// Removes the selected jobs from their line or waiting row, writes their leases and returns them.
-    fn lease_selected(&self, selected: Selection, worker: &str) -> Result<Vec<ClaimedJob>, Fault> {
+    pub(super) fn lease_selected(
+        &self,
+        selected: Selection,
+        worker: &str,
+    ) -> Result<Vec<ClaimedJob>, Fault> {
         let fresh = selected.jobs.iter().filter(|c| c.waited.is_none()).count();
         self.remove_fresh(&selected.parts, fresh)?;
         if selected.jobs.is_empty() {
@@ -239,7 +249,7 @@ impl ClaimOrder<'_> {
                 attempt: job.attempt,
                 ends_at,
                 // A job that was returned to the queue is due since then.
-                run_at: *waited,
+                run_at: waited.filter(|at| *at != job.created_at.as_microsecond()),
             });
         }
         let nodes = selected.jobs.iter().any(|candidate| candidate.node);
@@ -272,7 +282,7 @@ impl ClaimOrder<'_> {
         Ok(())
     }
 
-    fn waiting(&self, row: &Row<'_>) -> Result<Candidate, Fault> {
+    pub(super) fn waiting(&self, row: &Row<'_>) -> Result<Candidate, Fault> {
         let mut candidate = self.candidate(row)?;
         let attempts: u32 = row.get(13)?;
         candidate.waited = Some(row.get(14)?);
@@ -280,6 +290,7 @@ impl ClaimOrder<'_> {
         candidate.job.last_error = row.get(15)?;
         let progress: Option<String> = row.get(16)?;
         candidate.job.progress = progress.map(JsonText::trusted);
+        candidate.job.group = row.get(18)?;
         Ok(candidate)
     }
 
@@ -295,6 +306,7 @@ impl ClaimOrder<'_> {
                 id: JobId(row.get(0)?),
                 token: 0,
                 kind: row.get(3)?,
+                group: None,
                 payload: JsonText::trusted(row.get(4)?),
                 priority: row.get(1)?,
                 attempt: 1,

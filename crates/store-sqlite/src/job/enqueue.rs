@@ -2,6 +2,7 @@
 
 use crate::error::Fault;
 use crate::job::NodeRef;
+use crate::job::group;
 use crate::job::line::{self, Run};
 use crate::job::wait::{self, WaitingJob};
 use crate::notification::NotifyTarget;
@@ -15,7 +16,7 @@ use leasehold_core::retry::Backoff;
 use leasehold_store::job::{Dedup, EnqueuedJob, JobStart, NewJob};
 use leasehold_store::{ErrorKind, sql};
 use rusqlite::params;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ const KEY_LOSE: &str = sql!("job/key_lose");
 pub(crate) struct EnqueueBatch {
     queues: Names,
     kinds: Names,
+    groups: Names,
     payloads: String,
     jobs: Vec<PreparedJob>,
 }
@@ -38,6 +40,7 @@ pub(crate) struct EnqueueBatch {
 struct PreparedJob {
     queue: usize,
     kind: usize,
+    group: Option<usize>,
     payload: Range<usize>,
     priority: i16,
     start: JobStart,
@@ -57,7 +60,8 @@ struct ExtraFields {
 
 impl EnqueueBatch {
     pub(crate) fn prepare(jobs: &[NewJob]) -> Self {
-        let (mut queues, mut kinds) = (Interner::default(), Interner::default());
+        let mut queues = Interner::default();
+        let (mut kinds, mut groups) = (Interner::default(), Interner::default());
         let size = jobs.iter().map(|job| job.payload.as_str().len()).sum();
         let mut payloads = String::with_capacity(size);
         let jobs = jobs
@@ -69,6 +73,7 @@ impl EnqueueBatch {
                 PreparedJob {
                     queue: queues.number(&job.queue),
                     kind: kinds.number(&job.kind),
+                    group: job.group.as_deref().map(|group| groups.number(group)),
                     payload: begin..payloads.len(),
                     priority: job.priority,
                     start: job.start,
@@ -88,6 +93,7 @@ impl EnqueueBatch {
         Self {
             queues: queues.names,
             kinds: kinds.names,
+            groups: groups.names,
             payloads,
             jobs,
         }
@@ -162,6 +168,7 @@ fn enqueue_into(
     let mut last = before;
     let mut answers = Vec::with_capacity(batch.jobs.len());
     let mut runs: Vec<Run> = Vec::new();
+    let mut joining = JoiningGroups::default();
     session.with_statement(ENQUEUE, |statement| {
         for new in &batch.jobs {
             let queue = queues[new.queue];
@@ -188,10 +195,20 @@ fn enqueue_into(
                 new.timeout.map(micros),
                 trace_context.map(Text),
                 node.map(|node| blob(node.execution)),
-                node.map(|node| NodeIndex(node.index))
+                node.map(|node| NodeIndex(node.index)),
+                new.group.map(|group| Text(&batch.groups[group]))
             ])?;
             take_key(session, queue, last, dedup)?;
-            insert_queued(session, new, queue, last, &mut runs)?;
+            let is_due = match new.group {
+                Some(group) => {
+                    joining.queues.insert(queue);
+                    insert_waiting(session, new, queue, last, &batch.groups[group])?
+                }
+                None => insert_queued(session, new, queue, last, &mut runs)?,
+            };
+            if let Some(group) = new.group.filter(|_| is_due) {
+                joining.add(queue, group);
+            }
             let (id, existing) = (JobId(last), false);
             answers.push(EnqueuedJob { id, existing });
         }
@@ -200,6 +217,7 @@ fn enqueue_into(
     for run in runs {
         line::append(session, run)?;
     }
+    joining.write(session, &batch.groups)?;
     if last > before {
         session.run(ADVANCE, [last])?;
         session.notify(NotifyTarget::Workers);
@@ -207,36 +225,80 @@ fn enqueue_into(
     Ok(answers)
 }
 
-/// Adds a new job to its line, or to the waiting jobs if it is scheduled.
+/// The groups of the due jobs of a call, in the order of their first jobs.
+#[derive(Default)]
+struct JoiningGroups {
+    queues: BTreeSet<i64>,
+    groups: Vec<(i64, usize)>,
+    seen: HashSet<(i64, usize)>,
+}
+
+impl JoiningGroups {
+    fn add(&mut self, queue: i64, group: usize) {
+        if self.seen.insert((queue, group)) {
+            self.groups.push((queue, group));
+        }
+    }
+
+    fn write(self, session: &Session<'_>, names: &Names) -> Result<(), Fault> {
+        for queue in self.queues {
+            group::begin(session, queue)?;
+        }
+        for (queue, name) in self.groups {
+            group::join(session, queue, &names[name])?;
+        }
+        Ok(())
+    }
+}
+
+/// When a new job may run.
+fn run_at(session: &Session<'_>, start: JobStart) -> i64 {
+    match start {
+        JobStart::Now => session.now,
+        JobStart::At(at) => at.as_microsecond(),
+        JobStart::In(after) => later(session.now, bounded_wait(after)),
+    }
+}
+
+/// Adds a new job to the waiting jobs. Returns whether it is due.
+fn insert_waiting(
+    session: &Session<'_>,
+    new: &PreparedJob,
+    queue: i64,
+    job: i64,
+    group: &str,
+) -> Result<bool, Fault> {
+    let run_at = run_at(session, new.start).max(session.now);
+    let waiting = WaitingJob {
+        job,
+        queue,
+        priority: new.priority,
+        created_at: session.now,
+        run_at,
+        attempts: 0,
+        token: 0,
+        group,
+    };
+    wait::add(session, &waiting)?;
+    Ok(run_at <= session.now)
+}
+
+/// Adds a new job without a group to its line, or to the waiting jobs if it is scheduled. Returns whether it is due.
 fn insert_queued(
     session: &Session<'_>,
     new: &PreparedJob,
     queue: i64,
     job: i64,
     runs: &mut Vec<Run>,
-) -> Result<(), Fault> {
-    let run_at = match new.start {
-        JobStart::Now => session.now,
-        JobStart::At(at) => at.as_microsecond(),
-        JobStart::In(after) => later(session.now, bounded_wait(after)),
-    };
-    if run_at > session.now {
-        let waiting = WaitingJob {
-            job,
-            queue,
-            priority: new.priority,
-            created_at: session.now,
-            run_at,
-            attempts: 0,
-            token: 0,
-        };
-        return wait::add(session, &waiting);
+) -> Result<bool, Fault> {
+    if run_at(session, new.start) > session.now {
+        return insert_waiting(session, new, queue, job, group::NONE);
     }
     let run = Run::single(queue, new.priority, job);
     if !runs.last_mut().is_some_and(|last| last.try_extend(&run)) {
         runs.push(run);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Returns the job that holds the key. Releases the key first if its window has passed.

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::job::end::{self, EndWriter, EndedJob};
 use crate::job::finish;
+use crate::job::group::{self, GroupChanges};
 use crate::job::lease::{self, Page};
 use crate::job::page::Entry;
 use crate::job::wait;
@@ -27,7 +28,10 @@ const SPENT_INSERT: &str = sql!("node/spent_insert");
 
 /// Requeues up to `limit` expired jobs of all queues.
 pub(crate) fn requeue_expired(session: &Session<'_>, limit: u32) -> Result<Vec<ExpiredJob>, Fault> {
-    requeue_expired_of(session, None, limit)
+    let mut groups = GroupChanges::default();
+    let expired = requeue_expired_of(session, None, limit, &mut groups)?;
+    groups.write(session)?;
+    Ok(expired)
 }
 
 /// Requeues the expired jobs that limit a claim, of one queue or of all. Returns whether there were any.
@@ -35,13 +39,26 @@ pub(super) fn requeue_expired_for_claim(
     session: &Session<'_>,
     queue: Option<i64>,
 ) -> Result<bool, Fault> {
-    Ok(!requeue_expired_of(session, queue, SWEEP_MAX_BATCH)?.is_empty())
+    let mut groups = GroupChanges::default();
+    let expired = requeue_expired_of(session, queue, SWEEP_MAX_BATCH, &mut groups)?;
+    groups.write(session)?;
+    Ok(!expired.is_empty())
+}
+
+/// Requeues the expired jobs that limit a claim of a queue with groups, and adds the changes to `groups`.
+pub(super) fn requeue_expired_with_groups(
+    session: &Session<'_>,
+    queue: Option<i64>,
+    groups: &mut GroupChanges,
+) -> Result<(), Fault> {
+    requeue_expired_of(session, queue, SWEEP_MAX_BATCH, groups).map(|_| ())
 }
 
 fn requeue_expired_of(
     session: &Session<'_>,
     queue: Option<i64>,
     limit: u32,
+    groups: &mut GroupChanges,
 ) -> Result<Vec<ExpiredJob>, Fault> {
     let most = usize::try_from(limit.min(SWEEP_MAX_BATCH)).unwrap_or(usize::MAX);
     let mut queues = QueueCache::new(session);
@@ -60,7 +77,10 @@ fn requeue_expired_of(
             let expired = session.isolated(format_args!("job_lease {token}"), || {
                 requeue_page(session, &mut queues, page?, left)
             })?;
-            taken.extend(expired.into_iter().flatten());
+            if let Some((expired, changes)) = expired {
+                taken.extend(expired);
+                groups.append(changes);
+            }
             tried.insert(token);
         }
     }
@@ -96,13 +116,14 @@ fn requeue_page(
     queues: &mut QueueCache<'_>,
     mut page: Page,
     most: usize,
-) -> Result<Vec<ExpiredJob>, Fault> {
+) -> Result<(Vec<ExpiredJob>, GroupChanges), Fault> {
+    let mut groups = GroupChanges::default();
     let expired = expired_of(&mut page, session.now, most);
     lease::write_back(session, &page)?;
     let queue = queues.get(page.queue)?;
     let mut taken = Vec::with_capacity(expired.len());
     for entry in expired {
-        if let Some(status) = requeue_or_fail(session, queue, &page, &entry)? {
+        if let Some(status) = requeue_or_fail(session, queue, &page, &entry, &mut groups)? {
             taken.push(ExpiredJob {
                 claim: JobRef {
                     job: JobId(entry.job),
@@ -114,7 +135,7 @@ fn requeue_page(
             });
         }
     }
-    Ok(taken)
+    Ok((taken, groups))
 }
 
 /// Removes up to `most` expired leases from a page.
@@ -136,13 +157,20 @@ fn requeue_or_fail(
     queue: &QueueRow,
     page: &Page,
     entry: &Entry,
+    groups: &mut GroupChanges,
 ) -> Result<Option<JobStatus>, Fault> {
     let error = end::clip_error(&format!("the lease of {} expired", page.worker));
     let Some((header, overrides)) = finish::job_header(session, entry.job)? else {
         // Deletes its key and its note.
         EndWriter::new(session).delete([entry.job])?;
+        if let Some(limit) = queue.settings().group_limit {
+            groups.lost(page.queue, limit);
+        }
         return Ok(None);
     };
+    if queue.settings().group_limit.is_some() {
+        groups.ended(entry.job, page.queue, header.group());
+    }
     let retry = queue
         .settings()
         .retry_of(overrides.max_attempts, overrides.backoff);
@@ -152,6 +180,9 @@ fn requeue_or_fail(
             session,
             &header.waiting(session.now, entry.attempt, page.token),
         )?;
+        if header.group() != group::NONE {
+            groups.due(entry.job, page.queue, header.group());
+        }
         return Ok(Some(JobStatus::Queued));
     }
     if let Some(node) = header.node {

@@ -4,6 +4,7 @@
 use crate::error::Fault;
 use crate::job::NodeRef;
 use crate::job::end::{self, EndWriter, EndedJob};
+use crate::job::group::{self, GroupChanges};
 use crate::job::lease::WorkerLeases;
 use crate::job::overrides::{self, RetryOverrides};
 use crate::job::wait::{self, WaitingJob};
@@ -80,6 +81,7 @@ pub(crate) struct FinishCall<'a> {
     ended: Vec<EndedJob<'a>>,
     /// Completed jobs of queues that do not keep them.
     deleted: Vec<i64>,
+    groups: GroupChanges,
 }
 
 impl<'a> FinishCall<'a> {
@@ -91,6 +93,7 @@ impl<'a> FinishCall<'a> {
             queues: QueueCache::new(session),
             ended: Vec::new(),
             deleted: Vec::new(),
+            groups: GroupChanges::default(),
         }
     }
 
@@ -114,9 +117,10 @@ impl<'a> FinishCall<'a> {
         }))
     }
 
-    /// Writes the changed pages and the job ends.
+    /// Writes the changed pages, the changes of groups and the job ends.
     pub(crate) fn write(self) -> Result<(), Fault> {
         self.leases.write_back()?;
+        self.groups.write(self.session)?;
         let ends = EndWriter::new(self.session);
         if !self.ended.is_empty() {
             ends.record(self.ended)?;
@@ -137,6 +141,12 @@ impl<'a> FinishCall<'a> {
         results: ResultStorage,
     ) -> Result<JobFinished, Fault> {
         let settings = *self.queues.get(lease.queue)?.settings();
+        if let Some(limit) = settings.group_limit {
+            match job_header(self.session, lease.claim.job.0)? {
+                Some((header, _)) => self.groups.ended(header.job.0, lease.queue, header.group()),
+                None => self.groups.lost(lease.queue, limit),
+            }
+        }
         match end {
             JobEnd::Completed { result } => {
                 if settings.keep_completed {
@@ -185,7 +195,7 @@ impl<'a> FinishCall<'a> {
     }
 
     fn requeue(
-        &self,
+        &mut self,
         lease: RemovedLease,
         header: &JobHeader,
         after: Duration,
@@ -196,6 +206,11 @@ impl<'a> FinishCall<'a> {
             self.session,
             &header.waiting(run_at, attempts, lease.claim.token),
         )?;
+        if let Some(group) = header.group.as_deref()
+            && run_at <= self.session.now
+        {
+            self.groups.due(header.job.0, header.queue, group);
+        }
         Ok(JobFinished::Queued {
             run_at: timestamp(run_at)?,
         })
@@ -239,11 +254,17 @@ pub(super) struct JobHeader {
     created_at: i64,
     /// The graph node that the job runs.
     pub(super) node: Option<NodeRef>,
+    group: Option<String>,
 }
 
 impl JobHeader {
+    /// Returns the job's group, or [`group::NONE`].
+    pub(super) fn group(&self) -> &str {
+        self.group.as_deref().unwrap_or(group::NONE)
+    }
+
     /// Returns the waiting row that requeues the job.
-    pub(super) fn waiting(&self, run_at: i64, attempts: u32, token: i64) -> WaitingJob {
+    pub(super) fn waiting(&self, run_at: i64, attempts: u32, token: i64) -> WaitingJob<'_> {
         WaitingJob {
             job: self.job.0,
             queue: self.queue,
@@ -252,6 +273,7 @@ impl JobHeader {
             run_at,
             attempts,
             token,
+            group: self.group(),
         }
     }
 }
@@ -272,6 +294,7 @@ pub(super) fn job_header(
             node: execution
                 .zip(index)
                 .map(|(execution, NodeIndex(index))| NodeRef { execution, index }),
+            group: row.get(10)?,
         };
         Ok((header, overrides::retry_overrides(row, 3)?))
     })

@@ -13,10 +13,12 @@ pub(crate) mod prune;
 pub(crate) mod read;
 
 pub(crate) mod end;
+pub(crate) mod group;
 mod key_holders;
 mod lease;
 mod line;
 mod page;
+mod turns;
 mod unusable;
 mod wait;
 

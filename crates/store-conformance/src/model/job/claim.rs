@@ -56,19 +56,25 @@ impl Jobs {
             return JobsClaimed::default();
         }
         self.requeue_expired_jobs(expired, now);
-        let due = self.due(&claim.queue, now);
+        if claim.max > 0 {
+            self.make_ready(&claim.queue, now);
+        }
         let requested = (claim.max as usize).min(JOB_MAX_BATCH);
         let capacity = self.capacity(&claim.queue);
-        let n = due.len().min(requested).min(capacity);
-        let n = self.fitting(&due[..n]);
+        // One more than the limit allows tells whether it was reached.
+        let mut due = self.in_turn(&claim.queue, requested.min(capacity.saturating_add(1)), now);
+        let at_limit = due.len() > capacity;
+        due.truncate(capacity);
+        let n = self.fitting(&due);
         let jobs = due[..n].iter();
         let jobs: Vec<ClaimedJob> = jobs
             .map(|id| self.take(*id, claim, now, token(*id)))
             .collect();
+        self.move_groups(&claim.queue, &due[..n], now);
         let next = || self.next_due_in(&claim.queue, now);
         JobsClaimed {
             jobs,
-            at_limit: capacity < requested.min(due.len()),
+            at_limit,
             next_due_in: (n < requested).then(next).flatten(),
         }
     }
@@ -108,6 +114,7 @@ impl Jobs {
             id,
             token,
             kind: row.new.kind.clone(),
+            group: row.new.group.clone(),
             payload: row
                 .claim_payload
                 .as_ref()

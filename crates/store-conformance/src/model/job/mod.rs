@@ -3,8 +3,11 @@
 mod claim;
 mod finish;
 mod sweep;
+mod turns;
 
 pub(super) use super::claim::until;
+
+use turns::{GroupCall, Groups};
 
 use super::Model;
 use super::queue_access::Sharing;
@@ -77,6 +80,9 @@ pub(super) struct Jobs {
     pub(super) limit: Option<u32>,
     pub(super) last_id: i64,
     pub(super) last_token: i64,
+    /// By queue; a queue without an entry has no groups.
+    pub(super) groups: BTreeMap<String, Groups>,
+    pub(super) group_call: GroupCall,
     /// Whether a job may have become available since the last notification.
     pub(super) notify: bool,
 }
@@ -183,6 +189,7 @@ impl Jobs {
             finished_at: None,
         };
         assert!(self.rows.insert(id, row).is_none(), "job {id} is new");
+        self.note_inserted(id);
         self.notify = true;
     }
 
@@ -206,7 +213,8 @@ impl Jobs {
             self.keys
                 .retain(|_, key| key.job != id || key.until.is_some());
         }
-        row
+        self.note_step(id, event);
+        self.rows.get_mut(&id).expect("the job exists")
     }
 
     /// Requeues a job.
@@ -227,6 +235,7 @@ impl Jobs {
             id,
             queue: row.new.queue.clone(),
             kind: row.new.kind.clone(),
+            group: row.new.group.clone(),
             status: row.status.into(),
             priority: row.new.priority,
             payload: row.new.payload.clone(),

@@ -100,6 +100,7 @@ impl Jobs {
             Some(JobStatus::Completed | JobStatus::Failed) => JobCancelled::Finished,
             Some(JobStatus::Queued) => {
                 self.step(id, JobEvent::Cancel, now).last_error = Some("cancelled".to_owned());
+                self.leave_if_empty(id, now);
                 JobCancelled::Cancelled
             }
         }

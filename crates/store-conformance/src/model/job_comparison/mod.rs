@@ -127,6 +127,7 @@ impl JobComparison {
         let JobOp::Enqueue {
             queue: to,
             n,
+            group,
             priority,
             start,
             key,
@@ -142,6 +143,7 @@ impl JobComparison {
             Start::Ago(ago) => JobStart::At(self.real.now() - seconds(ago)),
         };
         let new = (0..n).map(|i| NewJob {
+            group: group.map(|group| format!("group-{}", (group + i) % 4)),
             priority,
             start,
             max_attempts,
@@ -160,12 +162,14 @@ impl JobComparison {
             JobOp::SetQueue {
                 queue: which,
                 limit,
+                group_limit,
                 paused,
                 keep,
                 max_attempts,
             } => {
                 let change = QueueChange {
                     limit,
+                    group_limit,
                     paused,
                     keep_completed: keep,
                     lease: None,

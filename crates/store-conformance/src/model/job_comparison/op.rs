@@ -8,6 +8,7 @@ pub(in crate::model) enum JobOp {
     Enqueue {
         queue: u8,
         n: u8,
+        group: Option<u8>,
         priority: i16,
         start: Start,
         key: Option<u8>,
@@ -39,6 +40,7 @@ pub(in crate::model) enum JobOp {
     SetQueue {
         queue: u8,
         limit: Option<Option<u32>>,
+        group_limit: Option<Option<u32>>,
         paused: Option<bool>,
         keep: Option<bool>,
         max_attempts: Option<u32>,
@@ -127,6 +129,7 @@ fn enqueue() -> impl Strategy<Value = JobOp> {
     (
         any::<u8>(),
         1..6u8,
+        proptest::option::weighted(0.5, 0..4u8),
         -1..=1i16,
         start,
         key,
@@ -134,9 +137,10 @@ fn enqueue() -> impl Strategy<Value = JobOp> {
         max_attempts,
     )
         .prop_map(
-            |(queue, n, priority, start, key, window, max_attempts)| JobOp::Enqueue {
+            |(queue, n, group, priority, start, key, window, max_attempts)| JobOp::Enqueue {
                 queue,
                 n,
+                group,
                 priority,
                 start,
                 key,
@@ -162,14 +166,16 @@ fn settings() -> impl Strategy<Value = JobOp> {
     let set = (
         any::<u8>(),
         proptest::option::weighted(0.5, limit()),
+        proptest::option::weighted(0.3, limit()),
         proptest::option::weighted(0.4, prop::bool::weighted(0.3)),
         proptest::option::weighted(0.4, any::<bool>()),
         proptest::option::weighted(0.3, 1..4u32),
     );
     prop_oneof![
-        3 => set.prop_map(|(queue, limit, paused, keep, max_attempts)| JobOp::SetQueue {
+        3 => set.prop_map(|(queue, limit, group_limit, paused, keep, max_attempts)| JobOp::SetQueue {
             queue,
             limit,
+            group_limit,
             paused,
             keep,
             max_attempts,
