@@ -51,7 +51,8 @@ impl QueueStore for PostgresStore {
             .await?;
         if let Some(limit) = change.group_limit {
             if limit.is_some() {
-                let line: &Params<'_> = &[&[id].as_slice(), &[GROUPS_LINE].as_slice()];
+                let (queues, lines) = (vec![id], vec![GROUPS_LINE]);
+                let line: &Params<'_> = &[&queues, &lines];
                 transaction.execute(sql!("queue/line"), line).await?;
             }
             let params: &Params<'_> = &[&id, &transaction.job_xid_offset];

@@ -52,7 +52,7 @@ impl Turns {
     }
 
     /// Returns the group whose turn it is; none if none may give a job. It leaves the round unless [`gave`](Self::gave) says that it has more.
-    pub fn next(&mut self) -> Option<NextTurn> {
+    pub fn next_turn(&mut self) -> Option<NextTurn> {
         // The group that holds least is first, so if it may not take a place, no other may.
         let Reverse(turn) = *self.waiting.peek()?;
         if self
@@ -102,7 +102,7 @@ mod tests {
         let mut left: Vec<u32> = groups.iter().map(|(_, jobs)| *jobs).collect();
         let mut order = Vec::new();
         while order.len() < max
-            && let Some(turn) = turns.next()
+            && let Some(turn) = turns.next_turn()
         {
             let group = turn.group();
             if left[group] > 0 {

@@ -57,9 +57,6 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
                 &expired_max,
                 &claim.queue,
                 &client.job_xid_offset(),
-                &None::<i32>,
-                &None::<Vec<String>>,
-                &None::<Vec<i32>>,
             ],
         )
         .await?;

@@ -268,7 +268,7 @@ async fn insert_chunk(
                 &column(chunk, |p| p.job.backoff.map(|b| b.jitter)),
                 &column(chunk, |p| trace(p.job)),
                 &transaction.job_xid_offset,
-                &column(chunk, |p| p.job.group.as_deref()),
+                &column(chunk, |p| p.job.group.clone()),
             ],
         )
         .await

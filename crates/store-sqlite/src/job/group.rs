@@ -150,7 +150,7 @@ impl GroupChanges {
         self.ended.sort_unstable();
         let mut ended: HashMap<(i64, &str), u32> = HashMap::new();
         for Change { queue, group, .. } in &self.ended {
-            *ended.entry((*queue, group)).or_default() += 1;
+            *ended.entry((*queue, group.as_str())).or_default() += 1;
         }
         for Change { queue, group, .. } in &self.ended {
             if let Some(jobs) = ended.remove(&(*queue, group.as_str())) {

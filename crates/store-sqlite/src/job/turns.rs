@@ -163,7 +163,7 @@ impl ClaimOrder<'_> {
         };
         let mut bytes = 0_usize;
         while selection.jobs.len() < most
-            && let Some(turn) = turns.next()
+            && let Some(turn) = turns.next_turn()
         {
             let at = turn.group();
             self.fill(&mut selection, at, most, unusable)?;
