@@ -5,7 +5,7 @@ use leasehold_store::{Error, Result};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// How long an operation waits in total.
+/// How long an operation tries again after the first lock that it could not get in time. A large batch may take longer before that.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The pause after the first try; it doubles up to `MAX_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -23,14 +23,15 @@ pub(crate) const SHORT_LOCK_TIMEOUT: &str = "30ms";
 
 /// The wait of one operation, which tries again after each pause.
 pub(crate) struct LockWait {
-    until: Instant,
+    /// From the first failure on.
+    until: Option<Instant>,
     pause: Duration,
 }
 
 impl LockWait {
     pub(crate) fn begin() -> Self {
         Self {
-            until: Instant::now() + MAX_WAIT,
+            until: None,
             pause: FIRST_PAUSE,
         }
     }
@@ -40,7 +41,9 @@ impl LockWait {
     /// # Errors
     /// The given error, if it has another cause than a lock, or if the time is up.
     pub(crate) async fn pause_after(&mut self, error: Error) -> Result<()> {
-        if !is_lock_timeout(&error) || Instant::now() >= self.until {
+        let now = Instant::now();
+        let until = *self.until.get_or_insert(now + MAX_WAIT);
+        if !is_lock_timeout(&error) || now >= until {
             return Err(error);
         }
         sleep(self.pause).await;
@@ -59,7 +62,7 @@ mod tests {
     async fn wait_ends_after_its_time_with_the_error_of_the_lock() {
         let (mut wait, begun) = (LockWait::begin(), Instant::now());
         assert!(wait.pause_after(busy("test")).await.is_ok());
-        wait.until = Instant::now();
+        wait.until = Some(Instant::now());
         assert!(wait.pause_after(busy("test")).await.is_err());
         assert!(begun.elapsed() >= FIRST_PAUSE);
     }

@@ -234,12 +234,13 @@ async fn call_reads_few_buffers_after_a_fold() {
     }
     fold(&f, &client, false).await;
     let fresh = cost().await;
-    fold(&f, &client, true).await;
-    // The first of these calls plans the read of unfolded changes.
-    for _ in 0..7 {
-        cost().await;
+    // A call also looks for the rows of each transaction of the server that was open at the fold. Other tests have such transactions; none is seldom.
+    let mut idle = u64::MAX;
+    for _ in 0..50 {
+        fold(&f, &client, false).await;
+        fold(&f, &client, true).await;
+        idle = idle.min(cost().await);
     }
-    let idle = cost().await;
     println!("buffers of a call: {fresh} after a fold, {idle} long after it");
     for _ in 0..500 {
         enqueue(&client, &workspace, json!(1)).await.unwrap();

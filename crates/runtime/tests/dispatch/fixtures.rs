@@ -1,13 +1,15 @@
 //! The services of a scenario, with options for tests. Knows no scenario.
 
+use crate::WAIT_TIMEOUT;
 use crate::dispatch_env::DispatchEnv;
 use leasehold_core::retry::Backoff;
 use leasehold_runtime::{
-    Canceller, CancellerOptions, CycleReport, DispatchMode, Dispatcher, DispatcherOptions,
+    Canceller, CancellerOptions, CycleReport, DispatchMode, Dispatcher, DispatcherOptions, Error,
     FullSweep, FullSweepOptions, LockOptions, Prober, ProberOptions, Reconciler, ReconcilerOptions,
     Recoverer, RecovererOptions, Runtime, RuntimeOptions,
 };
 use leasehold_service::Service;
+use leasehold_testkit::eventually;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -199,7 +201,11 @@ pub(crate) fn begin_cycle(dispatcher: Dispatcher) -> (CancellationToken, JoinHan
     (stop, task)
 }
 
-/// Runs one round of a service.
-pub(crate) async fn round(service: &impl Service) {
-    service.run_once().await.unwrap();
+/// Runs one round of a service. Repeats it while the engine does not answer in time: its server is shared with other tests.
+pub(crate) async fn round(service: &impl Service<Error = Error>) {
+    let round = async || match service.run_once().await {
+        Err(Error::Engine(_)) => false,
+        other => other.map(|_| true).unwrap(),
+    };
+    assert!(eventually(WAIT_TIMEOUT, round).await);
 }
