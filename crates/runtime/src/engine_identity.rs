@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 pub enum EngineComparison {
     /// It has the executions that the store has.
     Same,
-    /// It has other executions than the store. The text says what differs and what to do.
+    /// It has other executions than the store. The text names both engines and the remedy.
     Other(String),
 }
 
